@@ -1,0 +1,148 @@
+// Everything outside that the loop may touch, as types. Tests and the composition root make the values.
+import type { Facts, Mode, Subject } from "../core/facts.ts";
+import type { Answer, Draft, Event } from "../core/event.ts";
+import type { Args, InputSchema, Json, ModelReply, ModelRequest, ToolCall } from "../core/message.ts";
+import type { Risk, Verdict } from "../core/decision.ts";
+
+/** One provider. `reply` streams; it throws ModelFailure for anything that the outside world did wrong. */
+export type Model = {
+  readonly provider: string;
+  reply(request: ModelRequest, on: ReplyListener, signal: AbortSignal): Promise<ModelReply>;
+};
+export type ReplyListener = {
+  text(delta: string): void;
+  /** A content block is complete. */
+  blockEnd(): void;
+};
+
+/** The provider failed. `retryable` failures are tried again whole; nothing of a failed attempt is used. */
+export class ModelFailure extends Error {
+  readonly code: string;
+  readonly status: number | undefined;
+  readonly retryable: boolean;
+  readonly retryAfterMs: number | undefined;
+  readonly hint: string | undefined;
+  constructor(
+    code: string,
+    message: string,
+    more: { status?: number; retryable?: boolean; retryAfterMs?: number; hint?: string; cause?: unknown } = {},
+  ) {
+    super(message, { cause: more.cause });
+    this.name = "ModelFailure";
+    this.code = code;
+    this.status = more.status;
+    this.retryable = more.retryable ?? false;
+    this.retryAfterMs = more.retryAfterMs;
+    this.hint = more.hint;
+  }
+}
+
+/** A tool is a value. Expected failures are outcomes with `ok: false`, never throws. */
+export type Tool = {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: InputSchema;
+  /** Runs alone: not side by side with other reads. */
+  readonly barrier?: boolean;
+  /** Outside skill bounds and outside `tools.enabled`, not outside policy. */
+  readonly engine?: boolean;
+  /** What the call would do, from arguments that already fit the schema. Looks, never changes. */
+  inspect(args: Args, place: Place): Inspection;
+  /** What a person should see before saying yes, such as a diff. */
+  preview?(args: Args, at: ToolContext): string | undefined;
+  run(args: Args, at: ToolContext): Promise<ToolOutcome>;
+};
+
+export type Inspection = {
+  readonly risk: Risk;
+  readonly subjects: readonly [Subject, ...Subject[]];
+  readonly box?: string;
+  readonly errors?: readonly { readonly code: string; readonly message: string }[];
+};
+
+export type ToolOutcome = {
+  readonly ok: boolean;
+  readonly content: string;
+  /** Stable snake_case; set when `ok` is false. */
+  readonly code?: string;
+  readonly data?: Json;
+  /** Cut or empty: no evidence for a gate. */
+  readonly partial?: boolean;
+};
+
+/** Where a session stands on the machine. Absolute real paths. */
+export type Place = {
+  readonly root: string;
+  readonly home: string;
+  /** The protect entry that covers this absolute path. */
+  protectedBy(path: string): string | undefined;
+};
+
+export type ToolContext = Place & {
+  readonly signal: AbortSignal;
+  /** Whether deny and ask rules leave this file readable; for tools that touch files which their arguments do not name. */
+  mayRead(path: string): boolean;
+  /** What was last read or written of each file: absolute path → SHA-256 of its bytes. */
+  readonly seen: Map<string, string>;
+  /** Keeps the bytes of a file before it is changed; undefined means it did not exist. */
+  keepBefore(path: string, bytes: Uint8Array | undefined): Promise<void>;
+  readonly shell: ShellSettings;
+  readonly skills: SkillDesk;
+};
+
+export type ShellSettings = {
+  /** Set when no command may run at all: says why and what to do. */
+  readonly refused?: string;
+  readonly env: { readonly [name: string]: string };
+  readonly timeoutMs: number;
+  readonly maxTimeoutMs: number;
+  /** Characters of output that are kept. */
+  readonly maxOutput: number;
+};
+
+/** What the skill tools ask of the loop. */
+export type SkillDesk = {
+  load(name: string, argumentsText: string): Promise<ToolOutcome>;
+  complete(name: string, outcome: string, summary: string): ToolOutcome;
+  readFile(skill: string, path: string): Promise<ToolOutcome>;
+};
+
+export type Approval = {
+  readonly call: ToolCall;
+  readonly facts: Facts;
+  readonly verdict: Verdict;
+  readonly preview?: string;
+  /** The rule that a session grant would be; undefined when no grant may answer. */
+  readonly grant?: string;
+};
+/** `by: "non_interactive"` when nobody can be asked. */
+export type Approver = {
+  ask(approval: Approval, signal: AbortSignal): Promise<{ readonly allow: boolean; readonly answer: Answer }>;
+};
+
+/** Append is synchronous and durable as far as `sync` says; a failed append throws LogFailure and nothing was recorded. */
+export type Log = {
+  append(draft: Draft): Event;
+  /** Everything appended so far is on disk when this returns. */
+  sync(): void;
+};
+export class LogFailure extends Error {
+  readonly code: string;
+  constructor(code: string, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = "LogFailure";
+    this.code = code;
+  }
+}
+
+export type Clock = {
+  /** Milliseconds since 1970, for time stamps. */
+  now(): number;
+  /** Milliseconds, monotonic, for durations and deadlines. */
+  elapsed(): number;
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+  /** Calls back once after `ms`; the returned function cancels. */
+  after(ms: number, call: () => void): () => void;
+};
+
+export type { Mode };

@@ -1,0 +1,193 @@
+// Every event that a session's log may hold. A new event is one line here; the compiler then points at the reducer.
+import type { Cause, Effect, Risk } from "./decision.ts";
+import type { Args, AssistantBlock, Json, ReplyStop, Usage } from "./message.ts";
+
+export type TriggerKind = "policy" | "explicit" | "pattern" | "model";
+export type Trigger = {
+  readonly kind: TriggerKind;
+  readonly pattern?: string;
+  /** UTF-16 offsets into the user's message. */
+  readonly span?: readonly [number, number];
+  readonly gate?: string;
+};
+
+export type StopReason =
+  | "final"
+  | "limit"
+  | "cancelled"
+  | "interrupted"
+  | "denied"
+  | "gate_unmet"
+  | "schema"
+  | "refusal"
+  | "provider_error"
+  | "audit_error"
+  | "internal_error";
+
+export type Denial = {
+  readonly call: string;
+  readonly tool: string;
+  readonly reason: string;
+  /** The effect was ask and nobody could answer. */
+  readonly unanswered: boolean;
+};
+
+export type Answer = {
+  readonly by: "user" | "grant" | "non_interactive" | "timeout" | "script" | "changed";
+  readonly actor?: string;
+  readonly scope?: "once" | "session";
+  /** The rule that a kept answer would be. */
+  readonly rule?: string;
+  readonly reason?: string;
+};
+
+export type SessionFacts = {
+  readonly version: string;
+  readonly policy: { readonly name?: string; readonly revision: string };
+  readonly layers: readonly { readonly layer: string; readonly path: string }[];
+  readonly provider: string;
+  readonly model: string;
+  readonly workspace: string;
+  readonly cwd: string;
+  readonly platform: string;
+  readonly sandbox: string;
+  readonly trust: string;
+  readonly actor: string;
+};
+
+export type Tokens = {
+  readonly system: number;
+  readonly instructions: number;
+  readonly tools: number;
+  readonly catalog: number;
+  readonly skills: number;
+  readonly transcript: number;
+};
+
+export type EventData = {
+  "session.started": SessionFacts;
+  "session.resumed": SessionFacts;
+  "session.recovered": { readonly bytes: number; readonly savedAs: string };
+  "skill.registry_error": { readonly path: string; readonly code: string; readonly message: string };
+  "skill.omitted": { readonly name: string; readonly reason: string };
+  "user.message": { readonly content: string; readonly actor: string };
+  "skill.loaded": {
+    readonly name: string;
+    readonly version?: string;
+    readonly source: string;
+    readonly sha256: string;
+    readonly trigger: Trigger;
+    readonly scope: "turn" | "session";
+    readonly loadedBytes: number;
+    readonly contextTokensAdded: number;
+    /** Absent: the skill declares none. */
+    readonly allowedTools?: readonly string[];
+    readonly tools: readonly string[];
+    /** Whether its bound is in force. */
+    readonly bounding: boolean;
+    /** Rendered, as the model sees it. */
+    readonly body: string;
+  };
+  "skill.skipped": {
+    readonly name: string;
+    readonly trigger: Trigger;
+    readonly reason: string;
+    readonly bytes?: number;
+    readonly tokens?: number;
+    readonly cap?: number;
+  };
+  "skill.unloaded": { readonly name: string; readonly reason: string };
+  "context.built": {
+    readonly iteration: number;
+    readonly sources: { readonly skills: readonly string[]; readonly instructions: readonly string[] };
+    readonly tokens: Tokens;
+    readonly truncated: boolean;
+  };
+  "model.delta": { readonly text: string };
+  "model.completed": {
+    readonly stopReason: ReplyStop;
+    readonly usage: Usage;
+    readonly content: readonly AssistantBlock[];
+  };
+  "model.tool_call_requested": { readonly call: string; readonly tool: string; readonly args: Args };
+  "model.failed": {
+    readonly attempt: number;
+    readonly code: string;
+    readonly message: string;
+    readonly status?: number;
+    readonly retryInMs?: number;
+  };
+  "permission.requested": {
+    readonly call: string;
+    readonly tool: string;
+    readonly risk: Risk;
+    readonly sourcedBy: readonly string[];
+    readonly preview?: string;
+  };
+  "permission.resolved": {
+    readonly call: string;
+    readonly tool: string;
+    readonly effect: Effect;
+    readonly causes: readonly Cause[];
+    readonly answer?: Answer;
+    readonly decision: "allow" | "deny";
+    readonly reason: string;
+  };
+  "gate.blocked": { readonly gate: string; readonly call?: string; readonly missing: readonly string[] };
+  "tool.started": { readonly call: string; readonly tool: string; readonly risk: Risk; readonly box?: string };
+  "tool.completed": {
+    readonly call: string;
+    readonly tool: string;
+    readonly ok: boolean;
+    readonly code?: string;
+    readonly bytes: number;
+    readonly durationMs: number;
+    readonly result: string;
+    readonly data?: Json;
+    /** The result was cut or empty: it is no evidence. */
+    readonly partial?: boolean;
+    readonly gates?: readonly string[];
+  };
+  "tool.interrupted": { readonly call: string; readonly tool: string; readonly started: boolean };
+  "skill.completed": {
+    readonly name: string;
+    readonly outcome: string;
+    readonly summary: string;
+    readonly evidence: readonly string[];
+  };
+  "limit.reached": { readonly limit: string; readonly value: number; readonly cap: number };
+  "turn.completed": {
+    readonly stopReason: StopReason;
+    readonly usage: Usage;
+    readonly denied: readonly Denial[];
+    readonly message?: string;
+  };
+};
+
+export type EventType = keyof EventData;
+
+/** What the loop hands to the log: the log adds `seq`, `prev` and `hash`. */
+export type Draft = {
+  readonly [T in EventType]: {
+    readonly ts: string;
+    readonly session: string;
+    readonly turn?: number;
+    readonly type: T;
+    readonly data: EventData[T];
+  };
+}[EventType];
+
+export type Event = {
+  readonly [T in EventType]: {
+    readonly seq: number;
+    readonly ts: string;
+    readonly session: string;
+    readonly turn?: number;
+    readonly type: T;
+    readonly data: EventData[T];
+    readonly prev: string;
+    readonly hash: string;
+  };
+}[EventType];
+
+export type EventOf<T extends EventType> = Extract<Event, { readonly type: T }>;

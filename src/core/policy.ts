@@ -1,0 +1,127 @@
+// The compiled policy: all layers, already checked; what the loop and the engine read, and nothing else.
+import type { Effect, LayerName, Risk } from "./decision.ts";
+import type { Matchers, PathPattern, Rule } from "./rule.ts";
+import type { Json } from "./message.ts";
+import type { Position } from "./problem.ts";
+import type { Pattern } from "./text.ts";
+
+export type DefaultEffects = { readonly [R in Risk]?: { readonly effect: Effect; readonly at: Position } };
+
+export type Layer = {
+  readonly name: LayerName;
+  readonly rules: readonly Rule[];
+  readonly defaults: DefaultEffects;
+  /** What a project's allow rules may replace the default for. */
+  readonly delegates: readonly Matchers[];
+};
+
+/** `before` patterns are refused until the evidence, and the verdict if one is wanted, is there. */
+export type Gate = {
+  readonly id: string;
+  readonly layer: LayerName;
+  readonly at: Position;
+  readonly before: readonly Rule[];
+  readonly evidence: readonly Rule[];
+  readonly skill?: string;
+  readonly verdict?: readonly string[];
+};
+
+export type ForcedSkill = {
+  readonly skill: string;
+  readonly layer: LayerName;
+  readonly at: Position;
+  readonly arguments: string;
+  /** Whether its allowed_tools bound the session. */
+  readonly bounding: boolean;
+  /** Loaded at session start; otherwise by the gate of this id, at its first refusal. */
+  readonly when: { readonly at: "session" } | { readonly at: "gate"; readonly gate: string };
+};
+
+export type SkillTrigger = {
+  readonly skill: string;
+  readonly layer: LayerName | "skill";
+  readonly pattern: Pattern;
+  /** Where the pattern is written, when a policy file holds it. */
+  readonly at?: Position;
+};
+
+export type Limits = {
+  readonly iterations: number;
+  readonly toolCalls: number;
+  readonly wallTimeMs: number;
+  readonly sameCall: number;
+  /** Per session; cache reads count a tenth. */
+  readonly tokens?: number;
+};
+
+export type ModelSettings = {
+  readonly provider: "anthropic" | "script";
+  readonly name: string;
+  readonly baseUrl?: string;
+  readonly apiKey: KeySource;
+  readonly headers: { readonly [name: string]: string };
+  readonly request: { readonly [key: string]: Json };
+  readonly maxOutputTokens: number;
+  readonly contextTokens: number;
+  readonly timeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly retries: number;
+  readonly script?: string;
+};
+export type KeySource =
+  | { readonly env: string }
+  | { readonly file: string }
+  | { readonly command: readonly string[] };
+
+export type SkillSettings = {
+  readonly sources: readonly SkillSource[];
+  readonly scope: "turn" | "session";
+  readonly forced: readonly ForcedSkill[];
+  readonly triggers: readonly SkillTrigger[];
+  readonly disabled: readonly { readonly glob: string; readonly layer: LayerName }[];
+  readonly modelChoice: boolean;
+  readonly undeclaredTools: "reject" | "read_only" | "unbounded";
+  readonly combineBounds: "intersection" | "union";
+  readonly listingTokens: number;
+  readonly activeTokens: number;
+};
+export type SkillTier = "builtin" | "machine" | "user" | "project";
+export type SkillSource =
+  | { readonly kind: "tier"; readonly tier: SkillTier }
+  | { readonly kind: "path"; readonly path: string; readonly tier: SkillTier; readonly at: Position };
+
+export type Policy = {
+  readonly name?: string;
+  /** SHA-256 over the files that made it. */
+  readonly revision: string;
+  readonly files: readonly { readonly layer: LayerName; readonly path: string }[];
+  /** Real path of the workspace root. */
+  readonly root: string;
+  readonly model: ModelSettings;
+  readonly limits: Limits;
+  readonly skills: SkillSettings;
+  /** From the most to the least trusted. */
+  readonly layers: readonly Layer[];
+  readonly gates: readonly Gate[];
+  readonly protect: readonly (PathPattern & { readonly shown: string })[];
+  readonly instructions: readonly string[];
+  readonly trust: "trusted" | "ask" | "untrusted";
+  readonly sandbox: { readonly mode: "required" | "off"; readonly at?: Position };
+  readonly shellEnv: readonly string[];
+  readonly tools: {
+    readonly enabled: readonly string[];
+    readonly shell: { readonly timeoutMs: number; readonly maxTimeoutMs: number; readonly maxOutput: number };
+  };
+  readonly askTimeoutMs: number;
+  readonly redact: { readonly builtin: boolean; readonly env: readonly string[]; readonly patterns: readonly Pattern[] };
+  readonly auditDir?: string;
+};
+
+/** What each layer falls back to when no layer votes. */
+export const embeddedDefaults: Readonly<Record<Risk, Effect>> = {
+  read: "allow",
+  write: "ask",
+  execute: "ask",
+  network: "ask",
+  destructive: "ask",
+};

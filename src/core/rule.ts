@@ -1,0 +1,148 @@
+// One line of a policy and whether it matches a subject. Allow looks narrowly, deny and ask look widely.
+import { type CommandPattern, matchesCommand } from "./command.ts";
+import type { Effect, LayerName, Risk } from "./decision.ts";
+import type { Facts, HostFact, Mode, PathFact, Subject } from "./facts.ts";
+import type { Position } from "./problem.ts";
+import { canonicalJson, type Pattern, wildcard } from "./text.ts";
+
+/** Over absolute normalised paths. `literal`: written without wildcards. */
+export type PathPattern = { readonly source: string; readonly literal: boolean; readonly pattern: Pattern };
+export type HostPattern =
+  | { readonly kind: "exact"; readonly host: string }
+  | { readonly kind: "under"; readonly domain: string }
+  | { readonly kind: "any" }
+  | { readonly kind: "private" };
+
+/** Matchers are AND-ed; inside one list any entry is enough; an absent matcher matches everything. */
+export type Matchers = {
+  /** Globs over tool names. */
+  readonly tools: readonly string[];
+  readonly command?: readonly CommandPattern[];
+  readonly path?: readonly PathPattern[];
+  readonly host?: readonly HostPattern[];
+  readonly skill?: readonly string[];
+  readonly args?: { readonly [name: string]: readonly string[] };
+  /** Carves from the one matcher beside it. */
+  readonly exceptCommand?: readonly CommandPattern[];
+  readonly exceptPath?: readonly PathPattern[];
+  readonly exceptHost?: readonly HostPattern[];
+  readonly box?: readonly string[];
+  readonly risk?: readonly Risk[];
+  readonly sourcedBy?: readonly string[];
+  readonly mode?: Mode;
+  readonly workspace?: string;
+};
+
+export type Rule = Matchers & {
+  readonly id: string;
+  readonly effect: Effect;
+  readonly layer: LayerName;
+  readonly at: Position;
+  /** The rule as one line, for people. */
+  readonly text: string;
+  readonly reason?: string;
+  /** No grant answers this ask. */
+  readonly always?: boolean;
+};
+
+/** How deep a pattern looks: `allow` at the resolved path and fully understood top-level commands, `restrict` at everything. */
+export type Reach = "allow" | "restrict";
+
+export function matchesSubject(m: Matchers, facts: Facts, subject: Subject, reach: Reach, root: string): boolean {
+  return toolMatches(m, facts, subject, reach) &&
+    subjectMatches(m, subject, reach) &&
+    argsMatch(m, facts) &&
+    boxMatches(m, facts, reach) &&
+    (m.risk === undefined || m.risk.includes(facts.risk)) &&
+    (m.mode === undefined || m.mode === facts.mode) &&
+    (m.workspace === undefined || m.workspace === root) &&
+    (m.sourcedBy === undefined || facts.sourcedBy.some((s) => m.sourcedBy?.some((glob) => wildcard(glob, s))));
+}
+
+/** Whether the rule says exactly this call: at least one matcher, and no wildcard in what matched. */
+export function namesExactly(m: Matchers, subject: Subject): boolean {
+  if (m.tools.some((t) => t.includes("*"))) return false;
+  switch (subject.kind) {
+    case "part":
+      return m.command?.some((c) => !c.rest && matchesCommand(c, subject.part, "allow")) ?? false;
+    case "path":
+      return m.path?.some((p) => p.literal && pathMatches(p, subject.path, "allow")) ?? false;
+    case "host":
+      return m.host?.some((h) => h.kind === "exact" && hostMatches(h, subject.host)) ?? false;
+    case "call":
+      return m.command === undefined && m.path === undefined && m.host === undefined && m.args !== undefined &&
+        Object.values(m.args).flat().every((glob) => !glob.includes("*"));
+  }
+}
+
+// A redirection inside a shell command is judged as write_file. Rules that restrict may name either tool; a rule that
+// allows must name the one that says what happens.
+function toolMatches(m: Matchers, facts: Facts, subject: Subject, reach: Reach): boolean {
+  const names = subject.kind !== "path" || subject.tool === facts.tool
+    ? [facts.tool]
+    : reach === "allow"
+    ? [subject.tool]
+    : [subject.tool, facts.tool];
+  return names.some((name) => m.tools.some((glob) => wildcard(glob, name)));
+}
+
+function subjectMatches(m: Matchers, subject: Subject, reach: Reach): boolean {
+  if (m.command !== undefined || m.exceptCommand !== undefined) {
+    if (subject.kind !== "part") return false;
+    if (m.command !== undefined && !m.command.some((c) => matchesCommand(c, subject.part, reach))) return false;
+    if (m.exceptCommand?.some((c) => matchesCommand(c, subject.part, opposite(reach)))) return false;
+  }
+  if (m.path !== undefined || m.exceptPath !== undefined) {
+    if (subject.kind !== "path") return false;
+    if (m.path !== undefined && !m.path.some((p) => pathMatches(p, subject.path, reach))) return false;
+    if (m.exceptPath?.some((p) => pathMatches(p, subject.path, opposite(reach)))) return false;
+  }
+  if (m.host !== undefined || m.exceptHost !== undefined) {
+    if (subject.kind !== "host") return false;
+    if (m.host !== undefined && !m.host.some((h) => hostMatches(h, subject.host))) return false;
+    if (m.exceptHost?.some((h) => hostMatches(h, subject.host))) return false;
+  }
+  return true;
+}
+
+// What is carved from a deny loosens it, so the carving must be as narrow as an allow; and the other way round.
+function opposite(reach: Reach): Reach {
+  return reach === "allow" ? "restrict" : "allow";
+}
+
+function pathMatches(p: PathPattern, path: PathFact, reach: Reach): boolean {
+  if (path.resolved !== undefined && p.pattern.test(path.resolved)) return true;
+  return reach === "restrict" && p.pattern.test(path.absolute);
+}
+
+export function hostMatches(p: HostPattern, host: HostFact): boolean {
+  switch (p.kind) {
+    case "exact":
+      return host.host === p.host;
+    case "under":
+      return host.host.endsWith(`.${p.domain}`);
+    case "any":
+      return true;
+    case "private":
+      return host.private;
+  }
+}
+
+// load_skill(review-*) is the one specifier over a skill's name.
+function argsMatch(m: Matchers, facts: Facts): boolean {
+  if (m.skill !== undefined) {
+    const name = facts.args["name"] ?? facts.args["skill"];
+    if (typeof name !== "string" || !m.skill.some((glob) => wildcard(glob, name))) return false;
+  }
+  return Object.entries(m.args ?? {}).every(([name, globs]) => {
+    const value = facts.args[name];
+    if (value === undefined) return false;
+    const text = typeof value === "string" ? value : canonicalJson(value);
+    return globs.some((glob) => wildcard(glob, text));
+  });
+}
+
+function boxMatches(m: Matchers, facts: Facts, reach: Reach): boolean {
+  if (m.box !== undefined) return m.box.includes(facts.box);
+  return reach === "restrict" || facts.box === "default";
+}

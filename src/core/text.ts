@@ -1,0 +1,95 @@
+// Small pure text functions: wildcards for names, caps, escapes for terminals and fences, canonical JSON.
+import type { Json } from "./message.ts";
+
+/** A compiled regular expression from a file; linear time is the maker's duty. */
+export type Pattern = {
+  readonly source: string;
+  test(text: string): boolean;
+  /** Span in UTF-16 units of the first match. */
+  find(text: string): readonly [start: number, end: number] | undefined;
+};
+
+/** Whether `*` (any run of characters, empty included) in `glob` can be filled to give `name`; for tool, skill and argument names. */
+export function wildcard(glob: string, name: string): boolean {
+  let g = 0, n = 0, star = -1, mark = 0;
+  while (n < name.length) {
+    if (glob[g] === "*") {
+      star = g++;
+      mark = n;
+    } else if (g < glob.length && glob[g] === name[n]) {
+      g++;
+      n++;
+    } else if (star >= 0) {
+      g = star + 1;
+      n = ++mark;
+    } else {
+      return false;
+    }
+  }
+  while (glob[g] === "*") g++;
+  return g === glob.length;
+}
+
+const encoder = new TextEncoder();
+export function byteLength(text: string): number {
+  return encoder.encode(text).length;
+}
+
+/**
+ * Keeps head and tail of a text that is longer than `cap` UTF-16 units and says what was cut. Surrogate pairs stay whole.
+ */
+export function capText(text: string, cap: number): { readonly text: string; readonly cut: boolean } {
+  if (text.length <= cap) return { text, cut: false };
+  const half = Math.max(1, Math.floor(cap / 2));
+  const head = trimSurrogate(text.slice(0, half), "end");
+  const tail = trimSurrogate(text.slice(text.length - half), "start");
+  const left = text.length - head.length - tail.length;
+  return { text: `${head}\n[… ${left} characters cut …]\n${tail}`, cut: true };
+}
+
+function trimSurrogate(text: string, side: "start" | "end"): string {
+  const code = side === "end" ? text.charCodeAt(text.length - 1) : text.charCodeAt(0);
+  if (side === "end" && code >= 0xd800 && code <= 0xdbff) return text.slice(0, -1);
+  if (side === "start" && code >= 0xdc00 && code <= 0xdfff) return text.slice(1);
+  return text;
+}
+
+// C0 except tab and newline, DEL, C1, zero-width and bidirectional controls, line and paragraph separators.
+const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const unprintableOnce = new RegExp(unprintable.source);
+
+export function hasHiddenCharacters(text: string): boolean {
+  return unprintableOnce.test(text);
+}
+
+/** Text that is safe to print: control and direction characters become visible escapes; tab and newline stay. */
+export function escapeTerminal(text: string): string {
+  return text.replace(unprintable, (c) => {
+    const code = c.charCodeAt(0);
+    return code < 0x100 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
+  });
+}
+
+/** Like escapeTerminal, on one line. */
+export function escapeLine(text: string): string {
+  return escapeTerminal(text).replace(/\n/g, "\\n").replace(/\t/g, "\\t");
+}
+
+/** Text for inside an XML-like fence of a prompt: it can neither close nor open one. */
+export function escapeFence(text: string): string {
+  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+}
+
+/** JSON with sorted members: equal values give equal text. */
+export function canonicalJson(value: Json): string {
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  const members = Object.entries(value as { [key: string]: Json });
+  members.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  return `{${members.map(([k, v]) => `${JSON.stringify(k)}:${canonicalJson(v)}`).join(",")}}`;
+}
+
+/** Whether a JSON value is a plain object. */
+export function isObject(value: unknown): value is { readonly [key: string]: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

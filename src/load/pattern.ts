@@ -1,0 +1,26 @@
+// Every regular expression that comes from a file goes through RE2: linear time, no look-around, Unicode.
+import { RE2JS } from "re2js";
+import type { Pattern } from "../core/text.ts";
+
+/** Compiles at once, so that a bad pattern is known at load. Throws an Error whose message says what is wrong. */
+export function compilePattern(source: string, options: { readonly ignoreCase: boolean }): Pattern {
+  return toPattern(source, RE2JS.compile(source, options.ignoreCase ? RE2JS.CASE_INSENSITIVE : 0));
+}
+
+/** Compiles at the first use; for patterns of our own making, which are known to be good. */
+export function lazyPattern(source: string): Pattern {
+  let compiled: Pattern | undefined;
+  const get = () => compiled ??= toPattern(source, RE2JS.compile(source, RE2JS.DOTALL));
+  return { source, test: (text) => get().test(text), find: (text) => get().find(text) };
+}
+
+function toPattern(source: string, re: RE2JS): Pattern {
+  return {
+    source,
+    test: (text) => re.test(text),
+    find(text) {
+      const matcher = re.matcher(text);
+      return matcher.find() ? [matcher.start(), matcher.end()] : undefined;
+    },
+  };
+}

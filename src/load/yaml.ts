@@ -1,0 +1,146 @@
+// YAML text → plain value plus the place of every key and value. Warnings, aliases, tags and second documents are errors.
+import { isAlias, isMap, isNode, isPair, isScalar, isSeq, LineCounter, type Node, parseAllDocuments, visit } from "yaml";
+import type { Loaded, Position, Problem } from "../core/problem.ts";
+import { byteLength } from "../core/text.ts";
+
+export type YamlPath = readonly (string | number)[];
+export type YamlDocument = {
+  readonly value: unknown;
+  /** Where the value at `path` stands; the nearest existing parent when it is missing. */
+  at(path: YamlPath): Position;
+  /** Where the key of the entry at `path` stands. */
+  keyAt(path: YamlPath): Position;
+};
+
+export function parseYaml(text: string, file: string, maxBytes: number): Loaded<YamlDocument> {
+  const bytes = byteLength(text);
+  if (bytes > maxBytes) {
+    return fail([{
+      code: "too-large",
+      severity: "error",
+      message: `the file has ${bytes} bytes`,
+      at: { file, line: 1, col: 1 },
+      expected: `at most ${maxBytes}`,
+    }]);
+  }
+  const tooDeep = nestingProblem(text, file);
+  if (tooDeep !== undefined) return fail([tooDeep]);
+  const lines = new LineCounter();
+  const place = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset);
+    return { file, line: Math.max(1, line), col: Math.max(1, col) };
+  };
+  const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
+  if (!Array.isArray(documents) || documents.length === 0) {
+    return { ok: true, value: { value: null, at: () => place(0), keyAt: () => place(0) }, problems: [] };
+  }
+  const [document, second] = documents;
+  if (document === undefined) throw new Error("yaml: no document");
+  const problems: Problem[] = [];
+  if (second !== undefined) {
+    problems.push({
+      code: "yaml-documents",
+      severity: "error",
+      message: "the file holds more than one YAML document",
+      at: place(second.range[0]),
+      hint: "remove the `---` line and what does not belong here",
+    });
+  }
+  for (const fault of [...document.errors, ...document.warnings]) {
+    problems.push({
+      code: fault.code === "DUPLICATE_KEY" ? "duplicate-key" : fault.code === "TAG_RESOLVE_FAILED" ? "yaml-tag" : "invalid-yaml",
+      severity: "error",
+      message: fault.message.split("\n")[0] ?? fault.message,
+      at: place(fault.pos[0]),
+    });
+  }
+  visit(document, {
+    Alias(_, node) {
+      problems.push(refused("yaml-alias", "aliases are not allowed", place(node.range?.[0] ?? 0)));
+    },
+    Node(_, node) {
+      if (!isAlias(node) && "anchor" in node && node.anchor !== undefined) {
+        problems.push(refused("yaml-alias", `anchors are not allowed (\`&${node.anchor}\`)`, place(node.range?.[0] ?? 0)));
+      }
+      if (node.tag !== undefined && !node.tag.startsWith("tag:yaml.org,2002:") && node.tag !== "!") {
+        problems.push(refused("yaml-tag", `the tag \`${node.tag}\` is not allowed`, place(node.range?.[0] ?? 0)));
+      }
+    },
+  });
+  if (problems.length > 0) return fail(dedupe(problems));
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 0 });
+  } catch (error) {
+    return fail([{
+      code: "invalid-yaml",
+      severity: "error",
+      message: error instanceof Error ? error.message : String(error),
+      at: place(0),
+    }]);
+  }
+  const root = document.contents;
+  return {
+    ok: true,
+    problems: [],
+    value: {
+      value,
+      at: (path) => place(offsetOf(root, path, "value")),
+      keyAt: (path) => place(offsetOf(root, path, "key")),
+    },
+  };
+}
+
+// The parser recurses: a text with tens of thousands of open brackets would end the process, not the parse.
+function nestingProblem(text: string, file: string): Problem | undefined {
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i];
+    if (c === "[" || c === "{") depth++;
+    else if (c === "]" || c === "}") depth = Math.max(0, depth - 1);
+    if (depth > 100) {
+      return { code: "invalid-yaml", severity: "error", message: "nested deeper than 100 levels", at: { file, line: 1, col: 1 } };
+    }
+  }
+  return undefined;
+}
+
+function offsetOf(root: Node | null, path: YamlPath, want: "key" | "value"): number {
+  let node: Node | null = root;
+  let offset = node?.range?.[0] ?? 0;
+  for (const [index, step] of path.entries()) {
+    const last = index === path.length - 1;
+    if (isMap(node)) {
+      const pair = node.items.find((item) => isPair(item) && isScalar(item.key) && String(item.key.value) === String(step));
+      if (pair === undefined) return offset;
+      const key = isNode(pair.key) ? pair.key.range?.[0] : undefined;
+      const value = isNode(pair.value) ? pair.value.range?.[0] : undefined;
+      offset = (last && want === "key" ? key : value ?? key) ?? offset;
+      node = isNode(pair.value) ? pair.value : null;
+    } else if (isSeq(node)) {
+      const item = node.items[Number(step)];
+      if (!isNode(item)) return offset;
+      offset = item.range?.[0] ?? offset;
+      node = item;
+    } else {
+      return offset;
+    }
+  }
+  return offset;
+}
+
+function refused(code: string, message: string, at: Position): Problem {
+  return { code, severity: "error", message, at, hint: "write the value out" };
+}
+
+function dedupe(problems: readonly Problem[]): Problem[] {
+  const seen = new Set<string>();
+  return problems.filter((p) => {
+    const key = `${p.code} ${p.at?.line}:${p.at?.col}`;
+    return seen.has(key) ? false : (seen.add(key), true);
+  });
+}
+
+function fail(problems: readonly Problem[]): { readonly ok: false; readonly problems: readonly Problem[] } {
+  return { ok: false, problems };
+}
