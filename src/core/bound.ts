@@ -1,0 +1,81 @@
+// What active skills bound: an upper limit on calls, never a grant. One function says which bounds are in force.
+import type { Cause } from "./decision.ts";
+import type { Facts, Subject } from "./facts.ts";
+import type { TriggerKind } from "./event.ts";
+import type { SkillSettings } from "./policy.ts";
+import { type Matchers, matchesSubject } from "./rule.ts";
+import { wildcard } from "./text.ts";
+
+/** Loading, reading and completing skills is outside every bound; policy still decides on it. */
+export const engineTools: readonly string[] = [
+  "load_skill",
+  "find_skill",
+  "read_skill_file",
+  "complete_skill",
+];
+
+export type BoundingSkill = {
+  readonly name: string;
+  readonly trigger: TriggerKind;
+  /** Mapped entries of allowed_tools; undefined: the skill declares none, or a bare `*`. */
+  readonly allowed: readonly AllowedTool[] | undefined;
+};
+/** `shown` is the entry as declared; an entry whose specifier cannot be read allows nothing. */
+export type AllowedTool = { readonly shown: string; readonly matchers?: Matchers };
+
+/** One upper limit: a call must fit one of `allowed`. */
+export type Bound = { readonly skill: string; readonly allowed: readonly AllowedTool[] | "read_only" };
+
+/** Bounds of the skills in force; a call must fit every one of them. */
+export function bounds(
+  active: readonly BoundingSkill[],
+  settings: Pick<SkillSettings, "undeclaredTools" | "combineBounds">,
+): readonly Bound[] {
+  const single = active.flatMap((skill): Bound[] => {
+    if (skill.allowed !== undefined) return [{ skill: skill.name, allowed: skill.allowed }];
+    return settings.undeclaredTools === "unbounded" ? [] : [{ skill: skill.name, allowed: "read_only" }];
+  });
+  if (settings.combineBounds === "intersection") return single;
+  const byUser = new Set(
+    active.filter((s) => s.trigger === "explicit" || s.trigger === "pattern").map((s) => s.name),
+  );
+  const declared = single.filter((b) => byUser.has(b.skill));
+  if (declared.length < 2) return single;
+  return [unite(declared), ...single.filter((b) => !byUser.has(b.skill))];
+}
+
+function unite(all: readonly Bound[]): Bound {
+  const lists = all.map((b) => b.allowed).filter((a) => a !== "read_only");
+  return {
+    skill: all.map((b) => b.skill).join(" + "),
+    allowed: lists.length === 0 ? "read_only" : lists.flat(),
+  };
+}
+
+/** The deny votes of the bounds that this call does not fit. */
+export function boundVotes(all: readonly Bound[], facts: Facts, root: string): readonly Cause[] {
+  if (engineTools.includes(facts.tool)) return [];
+  return all.filter((b) => !fits(b, facts, root)).map((b) => ({
+    by: "bound",
+    effect: "deny",
+    skill: b.skill,
+    allowed: b.allowed === "read_only" ? ["calls of risk read"] : b.allowed.map((a) => a.shown),
+  }));
+}
+
+function fits(bound: Bound, facts: Facts, root: string): boolean {
+  if (bound.allowed === "read_only") return facts.risk === "read";
+  const entries = bound.allowed.flatMap((a) => (a.matchers === undefined ? [] : [a.matchers]));
+  if (entries.some((m) => isBare(m) && m.tools.some((glob) => wildcard(glob, facts.tool)))) return true;
+  return facts.subjects.filter(isJudged).every((s) =>
+    entries.some((m) => matchesSubject(m, facts, s, "allow", root))
+  );
+}
+
+function isBare(m: Matchers): boolean {
+  return m.command === undefined && m.path === undefined && m.host === undefined && m.skill === undefined;
+}
+
+function isJudged(subject: Subject): boolean {
+  return subject.kind !== "path" || !subject.operand;
+}
