@@ -25,7 +25,8 @@ export class ModelFailure extends Error {
   constructor(
     code: string,
     message: string,
-    more: { status?: number; retryable?: boolean; retryAfterMs?: number; hint?: string; cause?: unknown } = {},
+    more: { status?: number; retryable?: boolean; retryAfterMs?: number; hint?: string; cause?: unknown } =
+      {},
   ) {
     super(message, { cause: more.cause });
     this.name = "ModelFailure";

@@ -29,7 +29,12 @@ export type Cause =
     readonly subject?: string;
   }
   | { readonly by: "coverage"; readonly effect: "ask"; readonly why: string; readonly subject?: string }
-  | { readonly by: "bound"; readonly effect: "deny"; readonly skill: string; readonly allowed: readonly string[] }
+  | {
+    readonly by: "bound";
+    readonly effect: "deny";
+    readonly skill: string;
+    readonly allowed: readonly string[];
+  }
   | {
     readonly by: "gate";
     readonly effect: "deny";
@@ -73,7 +78,9 @@ export function showCause(cause: Cause): string {
     case "coverage":
       return `ask because no allow rule names it: ${cause.why}`;
     case "bound":
-      return `tool not in skill.allowed_tools (skill ${cause.skill} allows ${cause.allowed.join(", ") || "nothing"})`;
+      return `tool not in skill.allowed_tools (skill ${cause.skill} allows ${
+        cause.allowed.join(", ") || "nothing"
+      })`;
     case "gate":
       return `gate: ${cause.gate} at ${showPosition(cause.at)}: ${cause.missing.join("; ")}`;
     case "risk_floor":

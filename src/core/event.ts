@@ -134,7 +134,12 @@ export type EventData = {
     readonly reason: string;
   };
   "gate.blocked": { readonly gate: string; readonly call?: string; readonly missing: readonly string[] };
-  "tool.started": { readonly call: string; readonly tool: string; readonly risk: Risk; readonly box?: string };
+  "tool.started": {
+    readonly call: string;
+    readonly tool: string;
+    readonly risk: Risk;
+    readonly box?: string;
+  };
   "tool.completed": {
     readonly call: string;
     readonly tool: string;

@@ -113,7 +113,11 @@ export type Policy = {
     readonly shell: { readonly timeoutMs: number; readonly maxTimeoutMs: number; readonly maxOutput: number };
   };
   readonly askTimeoutMs: number;
-  readonly redact: { readonly builtin: boolean; readonly env: readonly string[]; readonly patterns: readonly Pattern[] };
+  readonly redact: {
+    readonly builtin: boolean;
+    readonly env: readonly string[];
+    readonly patterns: readonly Pattern[];
+  };
   readonly auditDir?: string;
 };
 

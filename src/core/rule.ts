@@ -48,7 +48,13 @@ export type Rule = Matchers & {
 /** How deep a pattern looks: `allow` at the resolved path and fully understood top-level commands, `restrict` at everything. */
 export type Reach = "allow" | "restrict";
 
-export function matchesSubject(m: Matchers, facts: Facts, subject: Subject, reach: Reach, root: string): boolean {
+export function matchesSubject(
+  m: Matchers,
+  facts: Facts,
+  subject: Subject,
+  reach: Reach,
+  root: string,
+): boolean {
   return toolMatches(m, facts, subject, reach) &&
     subjectMatches(m, subject, reach) &&
     argsMatch(m, facts) &&
@@ -56,7 +62,8 @@ export function matchesSubject(m: Matchers, facts: Facts, subject: Subject, reac
     (m.risk === undefined || m.risk.includes(facts.risk)) &&
     (m.mode === undefined || m.mode === facts.mode) &&
     (m.workspace === undefined || m.workspace === root) &&
-    (m.sourcedBy === undefined || facts.sourcedBy.some((s) => m.sourcedBy?.some((glob) => wildcard(glob, s))));
+    (m.sourcedBy === undefined ||
+      facts.sourcedBy.some((s) => m.sourcedBy?.some((glob) => wildcard(glob, s))));
 }
 
 /** Whether the rule says exactly this call: at least one matcher, and no wildcard in what matched. */
@@ -70,7 +77,8 @@ export function namesExactly(m: Matchers, subject: Subject): boolean {
     case "host":
       return m.host?.some((h) => h.kind === "exact" && hostMatches(h, subject.host)) ?? false;
     case "call":
-      return m.command === undefined && m.path === undefined && m.host === undefined && m.args !== undefined &&
+      return m.command === undefined && m.path === undefined && m.host === undefined &&
+        m.args !== undefined &&
         Object.values(m.args).flat().every((glob) => !glob.includes("*"));
   }
 }
@@ -89,7 +97,9 @@ function toolMatches(m: Matchers, facts: Facts, subject: Subject, reach: Reach):
 function subjectMatches(m: Matchers, subject: Subject, reach: Reach): boolean {
   if (m.command !== undefined || m.exceptCommand !== undefined) {
     if (subject.kind !== "part") return false;
-    if (m.command !== undefined && !m.command.some((c) => matchesCommand(c, subject.part, reach))) return false;
+    if (m.command !== undefined && !m.command.some((c) => matchesCommand(c, subject.part, reach))) {
+      return false;
+    }
     if (m.exceptCommand?.some((c) => matchesCommand(c, subject.part, opposite(reach)))) return false;
   }
   if (m.path !== undefined || m.exceptPath !== undefined) {

@@ -55,7 +55,8 @@ function trimSurrogate(text: string, side: "start" | "end"): string {
 }
 
 // C0 except tab and newline, DEL, C1, zero-width and bidirectional controls, line and paragraph separators.
-const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const unprintable =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 const unprintableOnce = new RegExp(unprintable.source);
 
 export function hasHiddenCharacters(text: string): boolean {
@@ -66,7 +67,9 @@ export function hasHiddenCharacters(text: string): boolean {
 export function escapeTerminal(text: string): string {
   return text.replace(unprintable, (c) => {
     const code = c.charCodeAt(0);
-    return code < 0x100 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
+    return code < 0x100
+      ? `\\x${code.toString(16).padStart(2, "0")}`
+      : `\\u${code.toString(16).padStart(4, "0")}`;
   });
 }
 

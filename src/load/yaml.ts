@@ -1,5 +1,16 @@
 // YAML text → plain value plus the place of every key and value. Warnings, aliases, tags and second documents are errors.
-import { isAlias, isMap, isNode, isPair, isScalar, isSeq, LineCounter, type Node, parseAllDocuments, visit } from "yaml";
+import {
+  isAlias,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseAllDocuments,
+  visit,
+} from "yaml";
 import type { Loaded, Position, Problem } from "../core/problem.ts";
 import { byteLength } from "../core/text.ts";
 
@@ -48,7 +59,11 @@ export function parseYaml(text: string, file: string, maxBytes: number): Loaded<
   }
   for (const fault of [...document.errors, ...document.warnings]) {
     problems.push({
-      code: fault.code === "DUPLICATE_KEY" ? "duplicate-key" : fault.code === "TAG_RESOLVE_FAILED" ? "yaml-tag" : "invalid-yaml",
+      code: fault.code === "DUPLICATE_KEY"
+        ? "duplicate-key"
+        : fault.code === "TAG_RESOLVE_FAILED"
+        ? "yaml-tag"
+        : "invalid-yaml",
       severity: "error",
       message: fault.message.split("\n")[0] ?? fault.message,
       at: place(fault.pos[0]),
@@ -60,10 +75,14 @@ export function parseYaml(text: string, file: string, maxBytes: number): Loaded<
     },
     Node(_, node) {
       if (!isAlias(node) && "anchor" in node && node.anchor !== undefined) {
-        problems.push(refused("yaml-alias", `anchors are not allowed (\`&${node.anchor}\`)`, place(node.range?.[0] ?? 0)));
+        problems.push(
+          refused("yaml-alias", `anchors are not allowed (\`&${node.anchor}\`)`, place(node.range?.[0] ?? 0)),
+        );
       }
       if (node.tag !== undefined && !node.tag.startsWith("tag:yaml.org,2002:") && node.tag !== "!") {
-        problems.push(refused("yaml-tag", `the tag \`${node.tag}\` is not allowed`, place(node.range?.[0] ?? 0)));
+        problems.push(
+          refused("yaml-tag", `the tag \`${node.tag}\` is not allowed`, place(node.range?.[0] ?? 0)),
+        );
       }
     },
   });
@@ -99,7 +118,12 @@ function nestingProblem(text: string, file: string): Problem | undefined {
     if (c === "[" || c === "{") depth++;
     else if (c === "]" || c === "}") depth = Math.max(0, depth - 1);
     if (depth > 100) {
-      return { code: "invalid-yaml", severity: "error", message: "nested deeper than 100 levels", at: { file, line: 1, col: 1 } };
+      return {
+        code: "invalid-yaml",
+        severity: "error",
+        message: "nested deeper than 100 levels",
+        at: { file, line: 1, col: 1 },
+      };
     }
   }
   return undefined;
@@ -111,7 +135,9 @@ function offsetOf(root: Node | null, path: YamlPath, want: "key" | "value"): num
   for (const [index, step] of path.entries()) {
     const last = index === path.length - 1;
     if (isMap(node)) {
-      const pair = node.items.find((item) => isPair(item) && isScalar(item.key) && String(item.key.value) === String(step));
+      const pair = node.items.find((item) =>
+        isPair(item) && isScalar(item.key) && String(item.key.value) === String(step)
+      );
       if (pair === undefined) return offset;
       const key = isNode(pair.key) ? pair.key.range?.[0] : undefined;
       const value = isNode(pair.value) ? pair.value.range?.[0] : undefined;
