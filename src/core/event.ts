@@ -139,6 +139,10 @@ export type EventData = {
     readonly tool: string;
     readonly risk: Risk;
     readonly box?: string;
+    /** Evidence that this call gives if it completes ok, as gate id # index. */
+    readonly evidence?: readonly string[];
+    /** Gates that this call passed and uses up. */
+    readonly gates?: readonly string[];
   };
   "tool.completed": {
     readonly call: string;
@@ -151,6 +155,7 @@ export type EventData = {
     readonly data?: Json;
     /** The result was cut or empty: it is no evidence. */
     readonly partial?: boolean;
+    readonly evidence?: readonly string[];
     readonly gates?: readonly string[];
   };
   "tool.interrupted": { readonly call: string; readonly tool: string; readonly started: boolean };

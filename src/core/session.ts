@@ -1,0 +1,271 @@
+// The state of a session is a fold of its events; this reducer is the only writer.
+import type { Denial, Event, EventData, SessionFacts, TriggerKind } from "./event.ts";
+import { emptyGateState, type GateState } from "./gate.ts";
+import { addUsage, type AssistantBlock, noUsage, type Usage } from "./message.ts";
+
+/** What the model has been shown, in order; requests are rendered from it. */
+export type Entry =
+  | { readonly kind: "user"; readonly text: string }
+  | { readonly kind: "environment"; readonly text: string }
+  | { readonly kind: "skill"; readonly name: string; readonly text: string; readonly live: boolean }
+  | { readonly kind: "assistant"; readonly content: readonly AssistantBlock[] }
+  | { readonly kind: "result"; readonly call: string; readonly ok: boolean; readonly content: string };
+
+export type ActiveSkill = {
+  readonly name: string;
+  readonly trigger: TriggerKind;
+  readonly scope: "turn" | "session";
+  readonly allowedTools?: readonly string[];
+  /** In force now: a policy skill bounds only when its entry says so, or while a trigger of this turn names it. */
+  readonly bounding: boolean;
+  /** What `bounding` returns to when the turn ends. */
+  readonly boundingBetweenTurns: boolean;
+  /** Part of the stable system text, from the first request on. */
+  readonly forced: boolean;
+  readonly source: string;
+  readonly sha256: string;
+  readonly body: string;
+  readonly outcome?: string;
+};
+
+export type TurnState = {
+  readonly number: number;
+  readonly open: boolean;
+  readonly iterations: number;
+  readonly toolCalls: number;
+  readonly denied: readonly Denial[];
+  /** Calls of the newest reply that have no result yet, in call order. */
+  readonly awaiting: readonly { readonly id: string; readonly tool: string; readonly started: boolean }[];
+  readonly usage: Usage;
+};
+
+export type SessionState = {
+  readonly id: string;
+  readonly seq: number;
+  readonly hash: string;
+  readonly startedAt: string;
+  readonly facts: SessionFacts | undefined;
+  readonly transcript: readonly Entry[];
+  readonly active: readonly ActiveSkill[];
+  /** Seq of the last time each skill was loaded. */
+  readonly recent: { readonly [skill: string]: number };
+  readonly gates: GateState;
+  readonly turn: TurnState;
+  readonly usage: Usage;
+  /** Seq of the newest context.built: what the newest reply can have seen. */
+  readonly requestSeq: number;
+};
+
+export const firstHash = "0".repeat(64);
+const noTurn: TurnState = {
+  number: 0,
+  open: false,
+  iterations: 0,
+  toolCalls: 0,
+  denied: [],
+  awaiting: [],
+  usage: noUsage,
+};
+export const emptySession: SessionState = {
+  id: "",
+  seq: 0,
+  hash: firstHash,
+  startedAt: "",
+  facts: undefined,
+  transcript: [],
+  active: [],
+  recent: {},
+  gates: emptyGateState,
+  turn: noTurn,
+  usage: noUsage,
+  requestSeq: 0,
+};
+
+export function reduce(state: SessionState, event: Event): SessionState {
+  const next = { ...state, seq: event.seq, hash: event.hash };
+  switch (event.type) {
+    case "session.started":
+      return { ...next, id: event.session, startedAt: event.ts, facts: event.data };
+    case "session.resumed":
+      return { ...next, facts: event.data, gates: { ...state.gates, staleUpTo: event.seq } };
+    case "user.message":
+      return startTurn(next, event.data.content);
+    case "skill.loaded":
+      return loadSkill(next, event.data, event.seq);
+    case "skill.unloaded":
+      return {
+        ...endSkill(next, event.data.name),
+        active: state.active.filter((s) => s.name !== event.data.name),
+      };
+    case "skill.completed":
+      return completeSkill(next, event.data, event.seq);
+    case "context.built":
+      return { ...next, requestSeq: event.seq, turn: { ...state.turn, iterations: event.data.iteration } };
+    case "model.completed":
+      return modelCompleted(next, event.data);
+    case "permission.resolved":
+      return { ...next, turn: { ...state.turn, denied: withDenial(state.turn.denied, event.data) } };
+    case "tool.started":
+      return toolStarted(next, event.data, event.seq);
+    case "tool.completed":
+      return toolCompleted(next, event.data, event.seq);
+    case "tool.interrupted":
+      return withResult(next, {
+        call: event.data.call,
+        ok: false,
+        content: event.data.started
+          ? "[interrupted: the call was running when the session ended; whether it had an effect is not known]"
+          : "[interrupted: the call was not started]",
+      }, event.data.started ? event.seq : 0);
+    case "turn.completed":
+      return endTurn(next);
+    case "session.recovered":
+    case "skill.registry_error":
+    case "skill.omitted":
+    case "skill.skipped":
+    case "model.delta":
+    case "model.tool_call_requested":
+    case "model.failed":
+    case "permission.requested":
+    case "gate.blocked":
+    case "limit.reached":
+      return next;
+  }
+}
+
+function startTurn(state: SessionState, content: string): SessionState {
+  // From the first request of a turn on, a body whose skill has ended is a marker: never a body without its bound.
+  const transcript = state.transcript.map((e): Entry =>
+    e.kind === "skill" && !e.live ? { kind: "environment", text: endedMarker(e.name) } : e
+  );
+  return {
+    ...state,
+    transcript: [...transcript, { kind: "user", text: content }],
+    turn: { ...noTurn, number: state.turn.number + 1, open: true },
+  };
+}
+
+export function endedMarker(name: string): string {
+  return `[skill ${name}: its instructions ended with an earlier turn and are no longer in force]`;
+}
+
+function loadSkill(state: SessionState, data: EventData["skill.loaded"], seq: number): SessionState {
+  const before = state.active.find((s) => s.name === data.name);
+  const forced = before?.forced ?? (data.trigger.kind === "policy" && data.trigger.gate === undefined);
+  const skill: ActiveSkill = {
+    name: data.name,
+    trigger: before?.trigger === "policy" ? "policy" : data.trigger.kind,
+    scope: before?.scope === "session" ? "session" : data.scope,
+    ...(data.allowedTools === undefined ? {} : { allowedTools: data.allowedTools }),
+    bounding: (before?.bounding ?? false) || data.bounding,
+    boundingBetweenTurns: before?.boundingBetweenTurns ?? data.bounding,
+    forced,
+    source: data.source,
+    sha256: data.sha256,
+    body: data.body === "" ? before?.body ?? "" : data.body,
+  };
+  const active = before === undefined
+    ? [...state.active, skill]
+    : state.active.map((s) => (s.name === data.name ? skill : s));
+  const shown = data.body !== "" && !forced;
+  const transcript = shown
+    ? [...endSkill(state, data.name).transcript, {
+      kind: "skill" as const,
+      name: data.name,
+      text: data.body,
+      live: true,
+    }]
+    : state.transcript;
+  return { ...state, active, transcript, recent: { ...state.recent, [data.name]: seq } };
+}
+
+function endSkill(state: SessionState, name: string): SessionState {
+  if (!state.transcript.some((e) => e.kind === "skill" && e.name === name && e.live)) return state;
+  const transcript = state.transcript.map((e): Entry =>
+    e.kind === "skill" && e.name === name ? { ...e, live: false } : e
+  );
+  return { ...state, transcript };
+}
+
+function completeSkill(state: SessionState, data: EventData["skill.completed"], seq: number): SessionState {
+  const verdicts = [...(state.gates.verdicts[data.name] ?? []), { outcome: data.outcome, seq }];
+  return {
+    ...state,
+    active: state.active.map((s) => (s.name === data.name ? { ...s, outcome: data.outcome } : s)),
+    gates: { ...state.gates, verdicts: { ...state.gates.verdicts, [data.name]: verdicts } },
+  };
+}
+
+function modelCompleted(state: SessionState, data: EventData["model.completed"]): SessionState {
+  const awaiting = data.content.flatMap((b) =>
+    b.type === "tool_use" ? [{ id: b.id, tool: b.name, started: false }] : []
+  );
+  const transcript = data.content.length === 0
+    ? state.transcript
+    : [...state.transcript, { kind: "assistant" as const, content: data.content }];
+  return {
+    ...state,
+    transcript,
+    usage: addUsage(state.usage, data.usage),
+    turn: {
+      ...state.turn,
+      awaiting,
+      usage: addUsage(state.turn.usage, data.usage),
+      toolCalls: state.turn.toolCalls + awaiting.length,
+    },
+  };
+}
+
+function withDenial(denied: readonly Denial[], data: EventData["permission.resolved"]): readonly Denial[] {
+  if (data.decision === "allow") return denied;
+  const by = data.answer?.by;
+  const unanswered = data.effect === "ask" && (by === "non_interactive" || by === "timeout");
+  return [...denied, { call: data.call, tool: data.tool, reason: data.reason, unanswered }];
+}
+
+function toolStarted(state: SessionState, data: EventData["tool.started"], seq: number): SessionState {
+  const awaiting = state.turn.awaiting.map((c) => (c.id === data.call ? { ...c, started: true } : c));
+  // What may change the world makes earlier evidence stale, unless it is evidence itself or the gated call.
+  const changes = data.risk !== "read" && data.evidence === undefined && data.gates === undefined;
+  const gates = changes ? { ...state.gates, staleUpTo: seq } : state.gates;
+  return { ...state, gates, turn: { ...state.turn, awaiting } };
+}
+
+function toolCompleted(state: SessionState, data: EventData["tool.completed"], seq: number): SessionState {
+  const next = withResult(state, { call: data.call, ok: data.ok, content: data.result }, 0);
+  if (!data.ok) return next;
+  const marks = { ...next.gates.marks };
+  for (const mark of data.evidence ?? []) marks[mark] = { call: data.call, seq };
+  const usedUpTo = { ...next.gates.usedUpTo };
+  for (const gate of data.gates ?? []) usedUpTo[gate] = seq;
+  return { ...next, gates: { ...next.gates, marks, usedUpTo } };
+}
+
+// A call whose outcome is unknown may have changed anything.
+function withResult(
+  state: SessionState,
+  result: { readonly call: string; readonly ok: boolean; readonly content: string },
+  staleUpTo: number,
+): SessionState {
+  return {
+    ...state,
+    transcript: [...state.transcript, { kind: "result", ...result }],
+    gates: staleUpTo > 0 ? { ...state.gates, staleUpTo } : state.gates,
+    turn: { ...state.turn, awaiting: state.turn.awaiting.filter((c) => c.id !== result.call) },
+  };
+}
+
+function endTurn(state: SessionState): SessionState {
+  return {
+    ...state,
+    active: state.active.map((s) => ({ ...s, bounding: s.boundingBetweenTurns })),
+    turn: { ...state.turn, open: false, awaiting: [] },
+  };
+}
+
+/** The text of the newest assistant message; empty when it has none. */
+export function finalText(state: SessionState): string {
+  const last = state.transcript.findLast((e) => e.kind === "assistant");
+  if (last?.kind !== "assistant") return "";
+  return last.content.flatMap((b) => (b.type === "text" ? [b.text] : [])).join("");
+}
