@@ -89,3 +89,9 @@ export function showCause(cause: Cause): string {
       return `${cause.code}: ${cause.message}`;
   }
 }
+
+/** Why a call was refused or asked about, in one line: the strictest cause. */
+export function reasonOf(verdict: Verdict): string {
+  const [cause] = verdict.causes;
+  return cause.by === "bound" ? "tool not in skill.allowed_tools" : showCause(cause);
+}

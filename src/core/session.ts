@@ -1,6 +1,7 @@
 // The state of a session is a fold of its events; this reducer is the only writer.
 import type { Denial, Event, EventData, SessionFacts, TriggerKind } from "./event.ts";
 import { emptyGateState, type GateState } from "./gate.ts";
+import { renderEnvironment } from "./prompt.ts";
 import { addUsage, type AssistantBlock, noUsage, type Usage } from "./message.ts";
 
 /** What the model has been shown, in order; requests are rendered from it. */
@@ -45,6 +46,8 @@ export type SessionState = {
   readonly hash: string;
   readonly startedAt: string;
   readonly facts: SessionFacts | undefined;
+  /** The environment text that the model was shown last. */
+  readonly environment: string;
   readonly transcript: readonly Entry[];
   readonly active: readonly ActiveSkill[];
   /** Seq of the last time each skill was loaded. */
@@ -72,6 +75,7 @@ export const emptySession: SessionState = {
   hash: firstHash,
   startedAt: "",
   facts: undefined,
+  environment: "",
   transcript: [],
   active: [],
   recent: {},
@@ -138,9 +142,14 @@ function startTurn(state: SessionState, content: string): SessionState {
   const transcript = state.transcript.map((e): Entry =>
     e.kind === "skill" && !e.live ? { kind: "environment", text: endedMarker(e.name) } : e
   );
+  const environment = state.facts === undefined ? "" : renderEnvironment(state.facts);
+  const shown: readonly Entry[] = environment === state.environment
+    ? []
+    : [{ kind: "environment", text: environment }];
   return {
     ...state,
-    transcript: [...transcript, { kind: "user", text: content }],
+    environment,
+    transcript: [...transcript, { kind: "user", text: content }, ...shown],
     turn: { ...noTurn, number: state.turn.number + 1, open: true },
   };
 }
@@ -233,9 +242,10 @@ function toolStarted(state: SessionState, data: EventData["tool.started"], seq: 
 
 function toolCompleted(state: SessionState, data: EventData["tool.completed"], seq: number): SessionState {
   const next = withResult(state, { call: data.call, ok: data.ok, content: data.result }, 0);
-  if (!data.ok) return next;
+  // A gated call that was cut off may have had its effect: it uses the gate up as one that ended well.
+  if (!data.ok && data.code !== "timeout" && data.code !== "cancelled") return next;
   const marks = { ...next.gates.marks };
-  for (const mark of data.evidence ?? []) marks[mark] = { call: data.call, seq };
+  for (const mark of data.ok ? data.evidence ?? [] : []) marks[mark] = { call: data.call, seq };
   const usedUpTo = { ...next.gates.usedUpTo };
   for (const gate of data.gates ?? []) usedUpTo[gate] = seq;
   return { ...next, gates: { ...next.gates, marks, usedUpTo } };

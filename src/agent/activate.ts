@@ -1,0 +1,70 @@
+// Making a skill active: read its body now, render it, check the budget, record `skill.loaded`. All four triggers.
+import type { Agent, SkillBodyResult } from "./agent.ts";
+import { estimateTokens } from "../core/budget.ts";
+import type { Trigger } from "../core/event.ts";
+import { renderSkill, type Skill } from "../core/skill.ts";
+import type { ActiveSkill } from "../core/session.ts";
+
+export type Activation = {
+  readonly skill: Skill;
+  readonly trigger: Trigger;
+  readonly arguments: string;
+  /** Whether its bound is in force from now on. */
+  readonly bounding: boolean;
+  readonly scope: "turn" | "session";
+};
+export type ActivationResult =
+  | { readonly ok: true; readonly registeredTools: number }
+  | { readonly ok: false; readonly code: string; readonly message: string; readonly skipped?: Skipped };
+export type Skipped = { readonly bytes: number; readonly tokens: number; readonly cap: number };
+
+export async function activate(agent: Agent, activation: Activation): Promise<ActivationResult> {
+  const { skill, trigger } = activation;
+  const read = await readBody(agent, skill);
+  if (!read.ok) return read;
+  const text = renderSkill(skill, read.body, activation.arguments);
+  const before = agent.recorder.state.active.find((s) => s.name === skill.name);
+  const repeated = before !== undefined && (before.forced || before.body === text);
+  const tokens = repeated ? 0 : estimateTokens(text);
+  const cap = agent.policy.skills.activeTokens;
+  const used = usedTokens(agent.recorder.state.active.filter((s) => s.name !== skill.name));
+  if (used + tokens > cap) {
+    return {
+      ok: false,
+      code: "skill_too_large",
+      message: `skill \`${skill.name}\` has ${read.body.bytes} bytes, about ${tokens} tokens; ` +
+        `${used} of the ${cap} tokens for active skills are in use (skills.active_tokens)`,
+      skipped: { bytes: read.body.bytes, tokens, cap },
+    };
+  }
+  agent.recorder.emit("skill.loaded", {
+    name: skill.name,
+    ...(skill.version === undefined ? {} : { version: skill.version }),
+    source: skill.tier,
+    sha256: read.body.sha256,
+    trigger,
+    scope: activation.scope,
+    loadedBytes: read.body.bytes,
+    contextTokensAdded: tokens,
+    ...(skill.allowedTools === undefined ? {} : { allowedTools: skill.allowedTools }),
+    tools: [],
+    bounding: activation.bounding,
+    body: repeated ? "" : text,
+  });
+  return { ok: true, registeredTools: 0 };
+}
+
+// An edited body is picked up; when the file cannot be read any more, the body that was read last stands.
+async function readBody(agent: Agent, skill: Skill): Promise<SkillBodyResult> {
+  const read = await agent.bodies.read(skill);
+  if (read.ok) {
+    agent.lastBodies.set(skill.file, read.body);
+    return read;
+  }
+  const last = agent.lastBodies.get(skill.file);
+  return last === undefined || read.code !== "skill_unreadable" ? read : { ok: true, body: last };
+}
+
+function usedTokens(active: readonly ActiveSkill[]): number {
+  return active.reduce((total, s) => total + estimateTokens(s.body), 0);
+}

@@ -1,0 +1,49 @@
+// What one running session consists of: the loop's parts, put together by the composition root.
+import type { AllowedTool } from "../core/bound.ts";
+import type { Catalog } from "../core/catalog.ts";
+import type { StableText } from "../core/context.ts";
+import type { Grant } from "../core/grant.ts";
+import type { Args, InputSchema } from "../core/message.ts";
+import type { Policy } from "../core/policy.ts";
+import type { Skill, SkillBody } from "../core/skill.ts";
+import type { Mode } from "../core/facts.ts";
+import type { Approver, Clock, Model, Place, ShellSettings, Tool, ToolOutcome } from "./ports.ts";
+import type { Recorder } from "./recorder.ts";
+
+export type Agent = {
+  readonly policy: Policy;
+  readonly catalog: Catalog;
+  readonly stable: StableText;
+  readonly recorder: Recorder;
+  readonly model: Model;
+  /** Built-in tools that exist, in the order in which they are offered. */
+  readonly tools: readonly Tool[];
+  readonly approver: Approver;
+  readonly clock: Clock;
+  /** 0 ≤ n < 1, for jitter. */
+  random(): number;
+  readonly mode: Mode;
+  /** A denied call ends the turn. */
+  readonly strict: boolean;
+  readonly place: Place;
+  readonly shell: ShellSettings;
+  readonly bodies: SkillBodies;
+  /** Problems of `args` against `schema`, empty when they fit. */
+  checkArguments(schema: InputSchema, args: Args): readonly string[];
+  /** An entry of allowed_tools in the words of Writ; one that cannot be read allows nothing. */
+  allowedTool(declared: string): AllowedTool;
+  keepBefore(path: string, bytes: Uint8Array | undefined): Promise<void>;
+  /** Answers that were kept; they end with the process. */
+  readonly grants: Grant[];
+  readonly seen: Map<string, string>;
+  /** The last body read of each skill, for when a later read fails. */
+  readonly lastBodies: Map<string, SkillBody>;
+};
+
+export type SkillBodies = {
+  read(skill: Skill): Promise<SkillBodyResult>;
+  readAttached(skill: Skill, path: string): Promise<ToolOutcome>;
+};
+export type SkillBodyResult =
+  | { readonly ok: true; readonly body: SkillBody }
+  | { readonly ok: false; readonly code: string; readonly message: string };

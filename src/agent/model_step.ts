@@ -1,0 +1,89 @@
+// One model reply: streamed, recorded as coalesced deltas, asked for again whole when the outside world fails.
+import type { Agent } from "./agent.ts";
+import { type Clock, ModelFailure } from "./ports.ts";
+import type { ModelReply, ModelRequest } from "../core/message.ts";
+
+const deltaBytes = 4096;
+const deltaMs = 250;
+const longestWaitMs = 5 * 60_000;
+
+/** Throws ModelFailure after the last attempt, and what an aborted signal throws. Records `model.completed`. */
+export async function modelStep(
+  agent: Agent,
+  request: ModelRequest,
+  signal: AbortSignal,
+): Promise<ModelReply> {
+  for (let attempt = 1;; attempt++) {
+    const deltas = deltaBuffer(agent.clock, (text) => agent.recorder.emit("model.delta", { text }));
+    try {
+      const reply = await agent.model.reply(request, { text: deltas.add, blockEnd: deltas.flush }, signal);
+      deltas.flush();
+      agent.recorder.emit("model.completed", {
+        stopReason: reply.stop,
+        usage: reply.usage,
+        content: reply.content,
+      });
+      return reply;
+    } catch (error) {
+      deltas.stop();
+      if (!(error instanceof ModelFailure) || signal.aborted) throw error;
+      const wait = retryWait(agent, error, attempt);
+      agent.recorder.emit("model.failed", {
+        attempt,
+        code: error.code,
+        message: error.message,
+        ...(error.status === undefined ? {} : { status: error.status }),
+        ...(wait === undefined ? {} : { retryInMs: wait }),
+      });
+      if (wait === undefined) throw error;
+      await agent.clock.sleep(wait, signal);
+    }
+  }
+}
+
+function retryWait(agent: Agent, failure: ModelFailure, attempt: number): number | undefined {
+  if (!failure.retryable || attempt > agent.policy.model.retries) return undefined;
+  if (failure.retryAfterMs !== undefined) {
+    return failure.retryAfterMs <= longestWaitMs ? failure.retryAfterMs : undefined;
+  }
+  const backoff = Math.min(30_000, 500 * 2 ** (attempt - 1));
+  return Math.round(backoff * (0.5 + agent.random() / 2));
+}
+
+type DeltaBuffer = { add(text: string): void; flush(): void; stop(): void };
+
+// A delta event ends at a block's end, at 4 KiB or after 250 ms, whichever comes first. A log that fails inside the
+// timer must fail the turn, not the process: the failure is thrown at the next call.
+function deltaBuffer(clock: Clock, emit: (text: string) => void): DeltaBuffer {
+  let pending = "";
+  let cancelTimer: (() => void) | undefined;
+  let failure: { readonly error: unknown } | undefined;
+  const take = () => {
+    cancelTimer?.();
+    cancelTimer = undefined;
+    const text = pending;
+    pending = "";
+    return text;
+  };
+  const flush = () => {
+    if (failure !== undefined) throw failure.error;
+    const text = take();
+    if (text !== "") emit(text);
+  };
+  const onTimer = () => {
+    try {
+      flush();
+    } catch (error) {
+      failure = { error };
+    }
+  };
+  return {
+    add(text) {
+      pending += text;
+      if (pending.length >= deltaBytes) flush();
+      else if (pending !== "") cancelTimer ??= clock.after(deltaMs, onTimer);
+    },
+    flush,
+    stop: () => void take(),
+  };
+}

@@ -1,0 +1,52 @@
+// The only way to record: redact, append, reduce, tell. What could not be appended has not happened.
+import type { Draft, Event, EventData, EventOf, EventType } from "../core/event.ts";
+import { reduce, type SessionState } from "../core/session.ts";
+import type { Clock, Log } from "./ports.ts";
+
+export type Recorder = {
+  readonly state: SessionState;
+  /** Appends one event; throws LogFailure and changes nothing when it cannot be written. */
+  emit<T extends EventType>(type: T, data: EventData[T]): EventOf<T>;
+  /** Everything so far is on disk when this returns. */
+  sync(): void;
+};
+
+export type RecorderParts = {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly session: string;
+  readonly initial: SessionState;
+  /** Applied to every text of an event; block values that must go back verbatim are left alone by it. */
+  redact<T>(data: T): T;
+  /** Told of each event after it is recorded. */
+  readonly listeners: readonly ((event: Event) => void)[];
+};
+
+export function createRecorder(parts: RecorderParts): Recorder {
+  let state = parts.initial;
+  return {
+    get state() {
+      return state;
+    },
+    emit<T extends EventType>(type: T, data: EventData[T]) {
+      const turn = turnOf(state, type);
+      const draft = {
+        ts: new Date(parts.clock.now()).toISOString(),
+        session: parts.session,
+        ...(turn === undefined ? {} : { turn }),
+        type,
+        data: parts.redact(data),
+      } as unknown as Draft;
+      const event = parts.log.append(draft);
+      state = reduce(state, event);
+      for (const listener of parts.listeners) listener(event);
+      return event as EventOf<T>;
+    },
+    sync: () => parts.log.sync(),
+  };
+}
+
+function turnOf(state: SessionState, type: EventType): number | undefined {
+  if (type === "user.message") return state.turn.number + 1;
+  return state.turn.open ? state.turn.number : undefined;
+}

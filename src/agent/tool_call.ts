@@ -1,0 +1,339 @@
+// One tool call on its way: requested → checked → decided → approved → run → result. Each step records what it did.
+import type { Agent } from "./agent.ts";
+import { activateForGate, skillDesk } from "./skill_desk.ts";
+import type { Inspection, Tool, ToolContext, ToolOutcome } from "./ports.ts";
+import { bounds } from "../core/bound.ts";
+import { decide } from "../core/decide.ts";
+import { reasonOf, showCause, type Verdict } from "../core/decision.ts";
+import type { Answer } from "../core/event.ts";
+import type { Facts } from "../core/facts.ts";
+import { evidenceMarks, type GateBlock, gateBlocks, gatesOf } from "../core/gate.ts";
+import { coveringGrant, grantFor } from "../core/grant.ts";
+import type { CallBlock, ToolCall } from "../core/message.ts";
+import { canonicalJson, capText, wildcard } from "../core/text.ts";
+
+/** Characters of a result that the model sees, whatever the tool's own caps. */
+const maxResult = 200_000;
+
+/** A call that was let through and waits to be run, or one that already has its result. */
+export type Prepared =
+  | { readonly ready: true; readonly call: ToolCall; readonly tool: Tool; readonly facts: Facts }
+  | { readonly ready: false; readonly denied: boolean; readonly finish: () => Promise<void> };
+
+/**
+ * Checks, decides and, if need be, asks. A call that will not run gets its result from `finish`, which the caller
+ * runs when its turn in call order comes.
+ */
+export async function prepareCall(agent: Agent, block: CallBlock, turn: TurnHooks): Promise<Prepared> {
+  const call: ToolCall = { id: block.id, tool: block.name, args: block.input };
+  agent.recorder.emit("model.tool_call_requested", { call: call.id, tool: call.tool, args: call.args });
+  const tool = turn.offered.find((t) => t.name === call.tool);
+  const fault = callFault(agent, block, tool, turn.offered);
+  if (fault !== undefined || tool === undefined) {
+    const outcome = fault ?? { ok: false, code: "unknown_tool", content: "unknown tool" };
+    return { ready: false, denied: false, finish: async () => complete(agent, call, outcome, 0, {}) };
+  }
+  const facts = factsOf(agent, call, tool.inspect(call.args, agent.place));
+  const preview = tool.preview?.(call.args, contextFor(agent, turn));
+  agent.recorder.emit("permission.requested", {
+    call: call.id,
+    tool: call.tool,
+    risk: facts.risk,
+    sourcedBy: facts.sourcedBy,
+    ...(preview === undefined ? {} : { preview }),
+  });
+  const blocks = gateBlocks(agent.policy.gates, agent.recorder.state.gates, facts, agent.place.root);
+  const verdict = decide(agent.policy.layers, facts, {
+    root: agent.place.root,
+    active: agent.recorder.state.active.map((s) => s.name),
+    bounds: boundsInForce(agent, facts),
+    blocks,
+  });
+  const resolved = await answerFor(agent, turn, { call, facts, verdict, preview, tool });
+  agent.recorder.emit("permission.resolved", {
+    call: call.id,
+    tool: call.tool,
+    effect: verdict.effect,
+    causes: verdict.causes,
+    ...(resolved.answer === undefined ? {} : { answer: resolved.answer }),
+    decision: resolved.allow ? "allow" : "deny",
+    reason: resolved.reason,
+  });
+  if (resolved.allow) return { ready: true, call, tool, facts };
+  const outcome = refusal(agent, facts, verdict, resolved);
+  const finish = async () => {
+    if (verdict.effect === "deny") await openBlockedGates(agent, call, blocks);
+    complete(agent, call, outcome, 0, {});
+  };
+  return { ready: false, denied: true, finish };
+}
+
+export type TurnHooks = {
+  readonly signal: AbortSignal;
+  readonly offered: readonly Tool[];
+  /** Time spent in `work` does not count against the turn's wall time. */
+  waiting<T>(work: () => Promise<T>): Promise<T>;
+};
+
+/** Records the start (on disk first, where there is a side effect), runs, records the end. Never throws for the tool. */
+export async function runPrepared(
+  agent: Agent,
+  turn: TurnHooks,
+  prepared: Extract<Prepared, { ready: true }>,
+): Promise<() => void> {
+  const { call, tool, facts } = prepared;
+  const evidence = evidenceMarks(agent.policy.gates, facts, agent.place.root);
+  const gates = gatesOf(agent.policy.gates, facts, agent.place.root).map((g) => g.id);
+  const marks = {
+    ...(evidence.length === 0 ? {} : { evidence }),
+    ...(gates.length === 0 ? {} : { gates }),
+  };
+  agent.recorder.emit("tool.started", {
+    call: call.id,
+    tool: call.tool,
+    risk: facts.risk,
+    ...(facts.box === "default" ? {} : { box: facts.box }),
+    ...marks,
+  });
+  if (facts.risk !== "read") agent.recorder.sync();
+  const started = agent.clock.elapsed();
+  const outcome = await runTool(agent, turn, call, tool);
+  const durationMs = Math.round(agent.clock.elapsed() - started);
+  // Results of calls that run side by side are recorded in call order, so recording is left to the caller.
+  return () => complete(agent, call, outcome, durationMs, marks);
+}
+
+async function runTool(agent: Agent, turn: TurnHooks, call: ToolCall, tool: Tool): Promise<ToolOutcome> {
+  try {
+    return await tool.run(call.args, contextFor(agent, turn));
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { ok: false, code: "tool_failed", content: `${call.tool} failed: ${message}` };
+  }
+}
+
+// Arguments that do not fit never reach the decision: a rule over them could not match.
+function callFault(
+  agent: Agent,
+  block: CallBlock,
+  tool: Tool | undefined,
+  offered: readonly Tool[],
+): ToolOutcome | undefined {
+  if (tool === undefined) {
+    const names = offered.map((t) => t.name).join(", ");
+    return { ok: false, code: "unknown_tool", content: `no tool \`${block.name}\`; available: ${names}` };
+  }
+  if (block.cut === true) {
+    return {
+      ok: false,
+      code: "cut_call",
+      content: "the reply ended inside this call (max_tokens): it was not run; make it again, shorter",
+    };
+  }
+  if (block.malformed !== undefined) {
+    return {
+      ok: false,
+      code: "invalid_arguments",
+      content: `the arguments of ${tool.name} are not a JSON object: ${capText(block.malformed, 200).text}`,
+    };
+  }
+  const problems = agent.checkArguments(tool.inputSchema, block.input);
+  if (problems.length === 0) return undefined;
+  return {
+    ok: false,
+    code: "invalid_arguments",
+    content: `arguments of ${tool.name} do not fit: ${problems.join("; ")}`,
+  };
+}
+
+function factsOf(agent: Agent, call: ToolCall, inspection: Inspection): Facts {
+  return {
+    tool: call.tool,
+    args: call.args,
+    risk: inspection.risk,
+    subjects: inspection.subjects,
+    box: inspection.box ?? "default",
+    sourcedBy: agent.recorder.state.active.map((s) => `skill:${s.name}`),
+    mode: agent.mode,
+    errors: inspection.errors ?? [],
+  };
+}
+
+// A gate's own skill never bounds the calls that it guards.
+function boundsInForce(agent: Agent, facts: Facts) {
+  const guarded = gatesOf(agent.policy.gates, facts, agent.place.root).map((g) => g.skill);
+  const bounding = agent.recorder.state.active.filter((s) => s.bounding && !guarded.includes(s.name));
+  return bounds(
+    bounding.map((s) => ({
+      name: s.name,
+      trigger: s.trigger,
+      allowed: s.allowedTools === undefined || s.allowedTools.includes("*")
+        ? undefined
+        : s.allowedTools.map((declared) => agent.allowedTool(declared)),
+    })),
+    agent.policy.skills,
+  );
+}
+
+type Asked = {
+  readonly call: ToolCall;
+  readonly facts: Facts;
+  readonly verdict: Verdict;
+  readonly preview: string | undefined;
+  readonly tool: Tool;
+};
+type Resolved = { readonly allow: boolean; readonly reason: string; readonly answer?: Answer };
+
+async function answerFor(agent: Agent, turn: TurnHooks, asked: Asked): Promise<Resolved> {
+  const { facts, verdict } = asked;
+  const reason = reasonOf(verdict);
+  if (verdict.effect !== "ask") return { allow: verdict.effect === "allow", reason };
+  const always = verdict.causes.some((c) => c.by === "rule" && c.effect === "ask" && isAlways(agent, c.rule));
+  const kept = always ? undefined : coveringGrant(agent.grants, facts);
+  if (kept !== undefined) return { allow: true, reason, answer: { by: "grant", rule: kept.rule } };
+  const grant = always ? undefined : grantFor(facts);
+  const { allow, answer } = await turn.waiting(() => askWithin(agent, turn, asked, grant?.rule));
+  if (!allow) {
+    return { allow, reason: answer.reason === undefined ? reason : `${reason}; ${answer.reason}`, answer };
+  }
+  if (
+    canonicalJson(factsKey(factsOf(agent, asked.call, asked.tool.inspect(asked.call.args, agent.place)))) !==
+      canonicalJson(factsKey(facts))
+  ) {
+    return {
+      allow: false,
+      reason: "what the call would touch changed while it was being approved",
+      answer: { by: "changed" },
+    };
+  }
+  if (answer.scope === "session" && grant !== undefined) agent.grants.push(grant);
+  return { allow, reason, answer };
+}
+
+async function askWithin(agent: Agent, turn: TurnHooks, asked: Asked, grant: string | undefined) {
+  const limit = new AbortController();
+  const cancel = agent.clock.after(agent.policy.askTimeoutMs, () => limit.abort());
+  try {
+    return await agent.approver.ask({
+      call: asked.call,
+      facts: asked.facts,
+      verdict: asked.verdict,
+      ...(asked.preview === undefined ? {} : { preview: asked.preview }),
+      ...(grant === undefined ? {} : { grant }),
+    }, AbortSignal.any([turn.signal, limit.signal]));
+  } catch (error) {
+    if (!limit.signal.aborted || turn.signal.aborted) throw error;
+    const reason = `nobody answered within ${
+      Math.round(agent.policy.askTimeoutMs / 1000)
+    } s (permissions.ask_timeout)`;
+    return { allow: false, answer: { by: "timeout", reason } as const };
+  } finally {
+    cancel();
+  }
+}
+
+function isAlways(agent: Agent, id: string): boolean {
+  return agent.policy.layers.some((l) => l.rules.some((r) => r.id === id && r.always === true));
+}
+
+function factsKey(facts: Facts) {
+  return {
+    risk: facts.risk,
+    box: facts.box,
+    subjects: facts.subjects as unknown as null,
+    errors: facts.errors.length,
+  };
+}
+
+async function openBlockedGates(agent: Agent, call: ToolCall, blocks: readonly GateBlock[]): Promise<void> {
+  for (const { gate, missing } of blocks) {
+    agent.recorder.emit("gate.blocked", { gate: gate.id, call: call.id, missing });
+    await activateForGate(agent, gate);
+  }
+}
+
+// What the model is told lets it succeed at the next try: every cause, and what would be allowed.
+function refusal(agent: Agent, facts: Facts, verdict: Verdict, resolved: Resolved): ToolOutcome {
+  const causes = verdict.causes.filter((c) => c.effect === verdict.effect);
+  const lines = [`denied: ${resolved.reason}`];
+  if (verdict.effect === "deny") lines.push(...causes.map((c) => `- ${showCause(c)}`));
+  if (resolved.answer?.by === "non_interactive") lines.push("nobody can be asked: this run is unattended");
+  if (causes.some((c) => c.by === "gate")) {
+    lines.push(
+      "Gather what is missing, in this order, then make the call again. Nothing that writes or executes may come between.",
+    );
+  }
+  const allowed = allowedRules(agent, facts);
+  if (allowed.length > 0) lines.push(`allowed without asking: ${allowed.join(", ")}`);
+  return { ok: false, code: "denied", content: lines.join("\n") };
+}
+
+function allowedRules(agent: Agent, facts: Facts): readonly string[] {
+  const trusted = agent.policy.layers.filter((l) => l.name !== "project").flatMap((l) => l.rules);
+  return trusted
+    .filter((r) => r.effect === "allow" && r.tools.some((glob) => wildcard(glob, facts.tool)))
+    .map((r) => r.text).slice(0, 10);
+}
+
+function contextFor(agent: Agent, turn: TurnHooks): ToolContext {
+  return {
+    ...agent.place,
+    signal: turn.signal,
+    mayRead: (path) => mayRead(agent, path),
+    seen: agent.seen,
+    keepBefore: agent.keepBefore,
+    shell: agent.shell,
+    skills: skillDesk(agent),
+  };
+}
+
+// Tools that walk a tree touch files that no argument names: deny and ask rules of read_file hold for each of them.
+function mayRead(agent: Agent, path: string): boolean {
+  const fact = { written: path, absolute: path, resolved: path, inWorkspace: true };
+  const verdict = decide(agent.policy.layers, {
+    tool: "read_file",
+    args: { path },
+    risk: "read",
+    subjects: [{ kind: "path", tool: "read_file", operand: true, path: fact }],
+    box: "default",
+    sourcedBy: [],
+    mode: agent.mode,
+    errors: [],
+  }, { root: agent.place.root, active: [], bounds: [], blocks: [] });
+  return verdict.causes.every((c) => c.by !== "rule" || c.effect === "allow");
+}
+
+function complete(
+  agent: Agent,
+  call: ToolCall,
+  outcome: ToolOutcome,
+  durationMs: number,
+  marks: { readonly evidence?: readonly string[]; readonly gates?: readonly string[] },
+): void {
+  const { text, cut } = capText(outcome.content, maxResult);
+  const partial = cut || outcome.partial === true;
+  const { evidence, gates } = marks;
+  agent.recorder.emit("tool.completed", {
+    call: call.id,
+    tool: call.tool,
+    ok: outcome.ok,
+    ...(outcome.code === undefined ? {} : { code: outcome.code }),
+    bytes: new TextEncoder().encode(outcome.content).length,
+    durationMs,
+    result: text,
+    ...(outcome.data === undefined ? {} : { data: outcome.data }),
+    ...(partial ? { partial } : {}),
+    ...(evidence === undefined || !outcome.ok || partial ? {} : { evidence }),
+    ...(gates === undefined ? {} : { gates }),
+  });
+}
+
+/** Whether the call may run side by side with other reads; looked at before it is decided. */
+export function isSideBySide(agent: Agent, block: CallBlock, offered: readonly Tool[]): boolean {
+  const tool = offered.find((t) => t.name === block.name);
+  if (tool === undefined || block.malformed !== undefined || block.cut === true) return true;
+  if (tool.barrier === true || agent.checkArguments(tool.inputSchema, block.input).length > 0) {
+    return tool.barrier !== true;
+  }
+  return tool.inspect(block.input, agent.place).risk === "read";
+}

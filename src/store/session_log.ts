@@ -1,0 +1,212 @@
+// A session on disk: `<dir>/<id>/log.jsonl`, one sealed event a line, written by one process at a time.
+import {
+  closeSync,
+  existsSync,
+  fdatasyncSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { LogFailure } from "../agent/ports.ts";
+import type { Draft, Event } from "../core/event.ts";
+import { firstHash } from "../core/session.ts";
+import { checkChain, sealEvent } from "./chain.ts";
+import { takeLock } from "./lock.ts";
+
+export type SessionLog = {
+  readonly path: string;
+  append(draft: Draft): Event;
+  sync(): void;
+  close(): void;
+};
+export type Opened = {
+  readonly log: SessionLog;
+  /** What the log held; empty for a new session. */
+  readonly events: readonly Event[];
+  /** A write that was cut off was saved aside and removed. */
+  readonly recovered?: { readonly bytes: number; readonly savedAs: string };
+};
+
+const idPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+
+/** Creates the session's folder and log. Throws LogFailure with what to do about it. */
+export function createLog(dir: string, id: string): Opened {
+  const folder = join(dir, id);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw cannot("create", folder, error);
+  }
+  const release = lockOrThrow(folder, id);
+  try {
+    const file = openSync(join(folder, "log.jsonl"), "ax", 0o600);
+    syncFolder(folder);
+    return {
+      log: openedLog(join(folder, "log.jsonl"), file, { seq: 0, hash: firstHash, size: 0 }, release),
+      events: [],
+    };
+  } catch (error) {
+    release();
+    throw cannot("create", join(folder, "log.jsonl"), error);
+  }
+}
+
+/** Opens an existing session for more events; refuses a log that was damaged before its tail. */
+export function resumeLog(dir: string, id: string): Opened {
+  const path = logPath(dir, id);
+  const release = lockOrThrow(join(dir, id), id);
+  try {
+    const bytes = readLog(path);
+    const report = checkChain(bytes);
+    if (report.damage !== undefined) {
+      throw new LogFailure(
+        "log_damaged",
+        `${path}:${report.damage.line}: ${report.damage.message}; the session is not resumed (see writ session verify ${id})`,
+      );
+    }
+    const file = openSync(path, "r+");
+    const recovered = report.tornBytes > 0 ? cutTail(path, file, bytes, report.goodBytes) : undefined;
+    const last = report.events.at(-1);
+    const head = { seq: last?.seq ?? 0, hash: last?.hash ?? firstHash, size: report.goodBytes };
+    return {
+      log: openedLog(path, file, head, release),
+      events: report.events,
+      ...(recovered === undefined ? {} : { recovered }),
+    };
+  } catch (error) {
+    release();
+    throw error instanceof LogFailure ? error : cannot("open", path, error);
+  }
+}
+
+/** The bytes of a session's log; throws LogFailure `no_session` when there is none. */
+export function readLog(path: string): Uint8Array {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw cannot("read", path, error);
+  }
+}
+
+export function logPath(dir: string, id: string): string {
+  const path = join(dir, id, "log.jsonl");
+  if (!idPattern.test(id) || !existsSync(path)) {
+    throw new LogFailure(
+      "no_session",
+      `no session \`${id}\` in ${dir} (writ session list shows what is there)`,
+    );
+  }
+  return path;
+}
+
+export type SessionSummary = {
+  readonly id: string;
+  readonly path: string;
+  readonly bytes: number;
+  readonly changedMs: number;
+};
+
+/** Sessions of this folder, the newest first. */
+export function listSessions(dir: string): readonly SessionSummary[] {
+  if (!existsSync(dir)) return [];
+  return readdirSync(dir).filter((id) => idPattern.test(id) && existsSync(join(dir, id, "log.jsonl"))).map(
+    (id) => {
+      const path = join(dir, id, "log.jsonl");
+      const { size, mtimeMs } = statSync(path);
+      return { id, path, bytes: size, changedMs: mtimeMs };
+    },
+  ).sort((a, b) => b.changedMs - a.changedMs || (a.id < b.id ? 1 : -1));
+}
+
+function openedLog(
+  path: string,
+  file: number,
+  head: { seq: number; hash: string; size: number },
+  release: () => void,
+): SessionLog {
+  let open = true;
+  return {
+    path,
+    append(draft) {
+      const { line, event } = sealEvent(draft, head.seq + 1, head.hash);
+      writeWhole(path, file, line, head.size);
+      head = { seq: event.seq, hash: event.hash, size: head.size + line.length };
+      return event;
+    },
+    sync() {
+      try {
+        fdatasyncSync(file);
+      } catch (error) {
+        throw cannot("sync", path, error);
+      }
+    },
+    close() {
+      if (!open) return;
+      open = false;
+      closeSync(file);
+      release();
+    },
+  };
+}
+
+// Half a line must not stay: the next append would be glued to it.
+function writeWhole(path: string, file: number, line: Uint8Array, offset: number): void {
+  let written = 0;
+  try {
+    while (written < line.length) {
+      written += writeSync(file, line, written, line.length - written, offset + written);
+    }
+  } catch (error) {
+    try {
+      ftruncateSync(file, offset);
+    } catch {
+      // The write's own fault says more than that of the clean-up; a torn tail is found at the next resume.
+    }
+    throw cannot("write", path, error);
+  }
+}
+
+function cutTail(
+  path: string,
+  file: number,
+  bytes: Uint8Array,
+  goodBytes: number,
+): { bytes: number; savedAs: string } {
+  const savedAs = `${path}.torn-${goodBytes}`;
+  writeFileSync(savedAs, bytes.subarray(goodBytes), { mode: 0o600 });
+  ftruncateSync(file, goodBytes);
+  fsyncSync(file);
+  return { bytes: bytes.length - goodBytes, savedAs };
+}
+
+function lockOrThrow(folder: string, id: string): () => void {
+  let lock: ReturnType<typeof takeLock>;
+  try {
+    lock = takeLock(join(folder, "lock"));
+  } catch (error) {
+    throw cannot("lock", folder, error);
+  }
+  if ("release" in lock) return lock.release;
+  throw new LogFailure("session_busy", `session \`${id}\` is open in ${lock.heldBy}; end that first`);
+}
+
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function cannot(verb: string, path: string, error: unknown): LogFailure {
+  const message = error instanceof Error ? error.message : String(error);
+  return new LogFailure("log_unwritable", `cannot ${verb} ${path}: ${message}`, error);
+}
