@@ -1,0 +1,69 @@
+// The machine as the command line sees it. Everything ambient is read here, once, and passed on as a value.
+import { homedir, userInfo } from "node:os";
+import process from "node:process";
+import { fstatSync } from "node:fs";
+
+export type Host = {
+  readonly args: readonly string[];
+  readonly env: { readonly [name: string]: string | undefined };
+  readonly cwd: string;
+  readonly home: string;
+  readonly uid: number;
+  readonly user: string;
+  /** `linux-x64` and the like. */
+  readonly platform: string;
+  readonly stdinIsTerminal: boolean;
+  readonly stdoutIsTerminal: boolean;
+  readonly stderrIsTerminal: boolean;
+};
+
+export function readHost(): Host {
+  return {
+    args: process.argv.slice(2),
+    env: process.env,
+    cwd: process.cwd(),
+    home: process.env["HOME"] ?? homedir(),
+    uid: process.getuid?.() ?? -1,
+    user: userName(),
+    platform: `${process.platform}-${process.arch}`,
+    stdinIsTerminal: process.stdin.isTTY === true,
+    stdoutIsTerminal: process.stdout.isTTY === true,
+    stderrIsTerminal: process.stderr.isTTY === true,
+  };
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return process.env["USER"] ?? "unknown";
+  }
+}
+
+/** What stands behind standard input: a pipe may be silent for ever, a file ends. */
+export function stdinKind(): "terminal" | "pipe" | "file" | "none" {
+  if (process.stdin.isTTY === true) return "terminal";
+  try {
+    const stat = fstatSync(0);
+    if (stat.isFIFO() || stat.isSocket()) return "pipe";
+    return stat.isFile() ? "file" : "none";
+  } catch {
+    return "none";
+  }
+}
+
+/** Environment that would let code into this process before it can look: refused at start. */
+export function environmentFaults(env: Host["env"]): readonly string[] {
+  const faults: string[] = [];
+  for (const name of ["BUN_OPTIONS", "BUN_BE_BUN"]) {
+    if (env[name] !== undefined && env[name] !== "") {
+      faults.push(`the environment variable ${name} is set; unset it`);
+    }
+  }
+  if (env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0") {
+    faults.push(
+      "NODE_TLS_REJECT_UNAUTHORIZED=0 turns certificate checks off; unset it (NODE_EXTRA_CA_CERTS adds a CA)",
+    );
+  }
+  return faults;
+}

@@ -1,0 +1,100 @@
+// One event → what a person at a terminal sees of it. Everything that is not ours is escaped.
+import type { Event, Trigger } from "../core/event.ts";
+import { isObject } from "../core/text.ts";
+import { escapeLine } from "../core/text.ts";
+import type { Output } from "./output.ts";
+
+/** Lines for stderr; an event without lines is of no interest to somebody who watches. */
+export function renderEvent(event: Event, paint: Output["paint"]): readonly string[] {
+  switch (event.type) {
+    case "skill.loaded": {
+      const bound = event.data.bounding
+        ? `, bounds: ${event.data.allowedTools?.join(", ") ?? "reads only"}`
+        : "";
+      return [
+        paint.cyan(`● skill ${line(event.data.name)}`) +
+        paint.dim(
+          ` ${showTrigger(event.data.trigger)}, ${event.data.contextTokensAdded} tokens${line(bound)}`,
+        ),
+      ];
+    }
+    case "skill.skipped":
+      return [paint.yellow(`● skill ${line(event.data.name)} skipped: ${line(event.data.reason)}`)];
+    case "skill.registry_error":
+      return [
+        paint.yellow(
+          `● skill not available: ${line(event.data.path)}: ${line(event.data.message)} [${event.data.code}]`,
+        ),
+      ];
+    case "skill.completed":
+      return [
+        paint.cyan(`● skill ${line(event.data.name)}: ${line(event.data.outcome)}`) +
+        paint.dim(` ${line(event.data.summary)}`),
+      ];
+    case "model.tool_call_requested":
+      return [`→ ${paint.bold(line(event.data.tool))} ${paint.dim(showArgs(event.data.args))}`];
+    case "permission.resolved": {
+      const answered = event.data.answer === undefined ? "" : ` (answered by ${event.data.answer.by})`;
+      return event.data.decision === "deny"
+        ? [paint.red(`  ✗ denied: ${line(event.data.reason)}${answered}`)]
+        : [paint.dim(`  ✓ allowed: ${line(event.data.reason)}${answered}`)];
+    }
+    case "gate.blocked":
+      return event.data.missing.map((m) => paint.yellow(`  ◇ gate ${line(event.data.gate)}: ${line(m)}`));
+    case "tool.completed":
+      return event.data.ok
+        ? [paint.dim(`  ✓ ${event.data.bytes} bytes in ${event.data.durationMs} ms`)]
+        : event.data.code === "denied"
+        ? []
+        : [paint.red(`  ✗ ${event.data.code ?? "failed"}: ${line(firstLine(event.data.result))}`)];
+    case "tool.interrupted":
+      return [
+        paint.yellow(
+          `  ◇ ${line(event.data.tool)} interrupted${event.data.started ? ", outcome unknown" : ""}`,
+        ),
+      ];
+    case "model.failed": {
+      const retry = event.data.retryInMs === undefined ? "" : `; again in ${event.data.retryInMs} ms`;
+      return [paint.yellow(`◇ model: ${line(event.data.code)}: ${line(event.data.message)}${retry}`)];
+    }
+    case "limit.reached":
+      return [paint.yellow(`◇ limit ${event.data.limit}: ${event.data.value} of ${event.data.cap}`)];
+    case "session.recovered":
+      return [
+        paint.yellow(
+          `◇ the log ended within a write; ${event.data.bytes} bytes were saved as ${event.data.savedAs}`,
+        ),
+      ];
+    default:
+      return [];
+  }
+}
+
+export function showTrigger(trigger: Trigger): string {
+  switch (trigger.kind) {
+    case "policy":
+      return trigger.gate === undefined ? "forced by policy" : `loaded by gate ${trigger.gate}`;
+    case "explicit":
+      return "asked for by name";
+    case "pattern":
+      return `by pattern "${line(trigger.pattern ?? "")}" at ${trigger.span?.[0]}..${trigger.span?.[1]}`;
+    case "model":
+      return "chosen by the model";
+  }
+}
+
+function showArgs(args: unknown): string {
+  if (!isObject(args)) return "";
+  const shown = Object.entries(args).map(([k, v]) => `${k}=${typeof v === "string" ? v : JSON.stringify(v)}`);
+  const text = line(shown.join(" "));
+  return text.length > 160 ? `${text.slice(0, 157)}…` : text;
+}
+
+function firstLine(text: string): string {
+  const end = text.indexOf("\n");
+  return end < 0 ? text : text.slice(0, end);
+}
+
+function line(text: string): string {
+  return escapeLine(text);
+}

@@ -1,0 +1,79 @@
+// Secrets leave a text before it is recorded: the log, the model, the terminal and HTTP see the same redacted text.
+import type { Pattern } from "./text.ts";
+
+export type Redactor = {
+  /** Exact texts, longest first, and what stands in their place. */
+  readonly values: readonly { readonly value: string; readonly as: string }[];
+  /** When it finds nothing, none of the shapes occurs: one search instead of one for each. */
+  readonly screen?: Pattern;
+  readonly shapes: readonly { readonly kind: string; readonly pattern: Pattern }[];
+  readonly patterns: readonly Pattern[];
+};
+
+/** How a placeholder begins; a file write that holds one is refused, since it would destroy what it stands for. */
+export const placeholderMark = "[redacted:";
+
+export function placeholder(kind: string): string {
+  return `${placeholderMark}${kind}]`;
+}
+
+/** Shapes of well-known credentials, in RE2 syntax; each begins with a literal that nothing else begins with. */
+export const secretShapes: readonly { readonly kind: string; readonly source: string }[] = [
+  { kind: "anthropic-key", source: "sk-ant-[A-Za-z0-9_-]{16,}" },
+  { kind: "openai-key", source: "sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{32,}" },
+  { kind: "github-token", source: "(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{36,}" },
+  { kind: "github-token", source: "github_pat_[A-Za-z0-9_]{50,}" },
+  { kind: "gitlab-token", source: "gl(?:pat|dt|rt|cbt|ptt|ft|soat)-[A-Za-z0-9_-]{20,}" },
+  { kind: "slack-token", source: "xox[abeoprs]-[A-Za-z0-9-]{10,}" },
+  { kind: "slack-token", source: "xapp-[0-9]-[A-Za-z0-9-]{10,}" },
+  { kind: "slack-webhook", source: "hooks\\.slack\\.com/services/[A-Za-z0-9/]{20,}" },
+  { kind: "aws-key-id", source: "\\b(?:AKIA|ASIA)[A-Z0-9]{16}\\b" },
+  { kind: "google-key", source: "AIza[A-Za-z0-9_-]{35}" },
+  { kind: "google-token", source: "ya29\\.[A-Za-z0-9_-]{20,}" },
+  { kind: "npm-token", source: "npm_[A-Za-z0-9]{36}" },
+  { kind: "pypi-token", source: "pypi-[A-Za-z0-9_-]{50,}" },
+  { kind: "stripe-key", source: "\\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}" },
+  { kind: "sendgrid-key", source: "SG\\.[A-Za-z0-9_-]{16,}\\.[A-Za-z0-9_-]{16,}" },
+  { kind: "huggingface-token", source: "\\bhf_[A-Za-z0-9]{30,}" },
+  { kind: "digitalocean-token", source: "do[opr]_v1_[a-f0-9]{64}" },
+  { kind: "docker-token", source: "dckr_pat_[A-Za-z0-9_-]{20,}" },
+  { kind: "vault-token", source: "\\bhvs\\.[A-Za-z0-9_-]{24,}" },
+  { kind: "jwt", source: "\\beyJ[A-Za-z0-9_-]{8,}\\.eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}" },
+  {
+    kind: "private-key",
+    source: "-----BEGIN [A-Z ]*PRIVATE KEY-----[\\s\\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\\z)",
+  },
+  { kind: "url-password", source: "\\b[a-z][a-z0-9+.-]*://[^\\s/:@]+:[^\\s/@]{3,}@" },
+];
+
+export function redactText(redactor: Redactor, text: string): string {
+  let result = text;
+  for (const { value, as } of redactor.values) {
+    if (result.includes(value)) result = result.replaceAll(value, () => as);
+  }
+  if (redactor.screen?.test(result) ?? false) {
+    for (const { kind, pattern } of redactor.shapes) result = replacePattern(result, pattern, placeholder(kind));
+  }
+  for (const pattern of redactor.patterns) result = replacePattern(result, pattern, placeholder("policy"));
+  return result;
+}
+
+function replacePattern(text: string, pattern: Pattern, as: string): string {
+  let rest = text;
+  let done = "";
+  for (;;) {
+    const span = pattern.find(rest);
+    if (span === undefined || span[1] === span[0]) return done + rest;
+    done += rest.slice(0, span[0]) + as;
+    rest = rest.slice(span[1]);
+  }
+}
+
+/** Redacts every string of a JSON-like value. An `opaque` block goes back to its provider verbatim and is left alone. */
+export function redactValue<T>(redactor: Redactor, value: T): T {
+  if (typeof value === "string") return redactText(redactor, value) as T;
+  if (Array.isArray(value)) return value.map((item) => redactValue(redactor, item)) as T;
+  if (typeof value !== "object" || value === null) return value;
+  if ((value as { type?: unknown }).type === "opaque") return value;
+  return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, redactValue(redactor, v)])) as T;
+}

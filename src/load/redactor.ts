@@ -1,0 +1,45 @@
+// What is secret here: the shapes that everybody knows, the patterns of the policy, and values out of the environment.
+import { placeholder, type Redactor, secretShapes } from "../core/redact.ts";
+import type { Policy } from "../core/policy.ts";
+import { compilePattern } from "./pattern.ts";
+
+const secretName =
+  /(?:^|_)(?:API_?KEY|ACCESS_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?|PRIVATE_?KEY)(?:_|$)/i;
+/** Shorter values would cut holes into ordinary text. */
+const shortest = 8;
+
+export type RedactorInput = {
+  readonly redact: Policy["redact"];
+  readonly env: { readonly [name: string]: string | undefined };
+  /** Values that are secret wherever they come from, such as the model key. */
+  readonly secrets: readonly string[];
+  /** Fixed replacements, for runs that must give the same text everywhere. */
+  readonly aliases?: readonly { readonly value: string; readonly as: string }[];
+};
+
+export function makeRedactor(input: RedactorInput): Redactor {
+  const named = Object.entries(input.env).filter(([name, value]) =>
+    value !== undefined && value.length >= shortest &&
+    (secretName.test(name) || input.redact.env.includes(name))
+  );
+  const values = [
+    ...named.map(([name, value]) => ({ value: value ?? "", as: placeholder(name) })),
+    ...input.secrets.filter((s) => s.length >= shortest).map((value) => ({ value, as: placeholder("key") })),
+    ...(input.aliases ?? []),
+  ].sort((a, b) => b.value.length - a.value.length);
+  const builtin = input.redact.builtin ? builtinShapes() : { shapes: [] };
+  return { values, ...builtin, patterns: input.redact.patterns };
+}
+
+let compiled: Pick<Redactor, "screen" | "shapes"> | undefined;
+
+function builtinShapes(): Pick<Redactor, "screen" | "shapes"> {
+  compiled ??= {
+    screen: compilePattern(secretShapes.map((s) => `(?:${s.source})`).join("|"), { ignoreCase: false }),
+    shapes: secretShapes.map(({ kind, source }) => ({
+      kind,
+      pattern: compilePattern(source, { ignoreCase: false }),
+    })),
+  };
+  return compiled;
+}
