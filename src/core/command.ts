@@ -1,5 +1,15 @@
-// Command patterns: words of one simple command, and when they cover it. (interface; being written)
-import type { Part } from "./facts.ts";
+// Command patterns: words of one simple command, and when they cover it. Allow rules look narrowly, rules that restrict
+// look widely: what they cannot tell apart from what they name, they match.
+import type { Blur, Part } from "./facts.ts";
+import {
+  globalOption,
+  hasGlobalOptions,
+  isGitCommand,
+  programName,
+  sameSubcommand,
+  subcommandIndex,
+} from "./program_options.ts";
+import { type RiskyOption, riskyUses } from "./risky_options.ts";
 
 /** `git diff *`: literal words, and whether a last `*` stands for any further words. */
 export type CommandPattern = {
@@ -7,8 +17,244 @@ export type CommandPattern = {
   readonly assignments: readonly string[];
   readonly words: readonly string[];
   readonly rest: boolean;
+  /** Risky options that the policy adds to the shipped table. */
+  readonly risky?: readonly RiskyOption[];
+  /** Words with an unquoted `*` that is not the last word: taken literally, which is seldom what was meant. */
+  readonly stars?: readonly string[];
 };
 
-export function matchesCommand(_pattern: CommandPattern, _part: Part, _reach: "allow" | "restrict"): boolean {
-  throw new Error("not written");
+/**
+ * Words are split at blanks; `'…'`, `"…"` and `\` quote as in a shell; leading `NAME=value` words are assignments. Never
+ * throws: a text that is no single simple command gives `error`.
+ */
+export function parseCommandPattern(
+  text: string,
+  risky: readonly RiskyOption[] = [],
+): CommandPattern | { readonly error: string } {
+  const split = splitWords(text);
+  if ("error" in split) return split;
+  const words = [...split.words];
+  const assignments: string[] = [];
+  for (let next = words[0]; next !== undefined && isAssignment(next); next = words[0]) {
+    assignments.push(next.text);
+    words.shift();
+  }
+  const rest = words.at(-1)?.raw === "*";
+  if (rest) words.pop();
+  if (words.length === 0 && assignments.length === 0 && !rest) {
+    return { error: "the command pattern is empty" };
+  }
+  const stars = words.filter((w) => w.star).map((w) => w.raw);
+  return {
+    source: text,
+    assignments,
+    words: words.map((w) => w.text),
+    rest,
+    ...(risky.length === 0 ? {} : { risky }),
+    ...(stars.length === 0 ? {} : { stars }),
+  };
+}
+
+type PatternWord = { readonly text: string; readonly raw: string; readonly star: boolean };
+
+function isAssignment(word: PatternWord): boolean {
+  return /^[A-Za-z_][A-Za-z0-9_]*\+?=/.test(word.raw);
+}
+
+function splitWords(text: string): { readonly words: readonly PatternWord[] } | { readonly error: string } {
+  const words: PatternWord[] = [];
+  let value = "", start = -1, star = false, quote = "";
+  const finish = (end: number) => {
+    if (start >= 0) words.push({ text: value, raw: text.slice(start, end), star });
+    [value, start, star] = ["", -1, false];
+  };
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i] ?? "";
+    if (quote === "" && /\s/.test(c)) {
+      finish(i);
+      continue;
+    }
+    if (start < 0) start = i;
+    if (quote === "" && /[;&|<>()`$]/.test(c)) {
+      return {
+        error:
+          `\`${c}\` does not belong in a command pattern; it names the words of one simple command, quote it to mean the character`,
+      };
+    }
+    if (c === quote) quote = "";
+    else if (quote === "" && (c === "'" || c === '"')) quote = c;
+    else if (c === "\\" && quote !== "'" && i + 1 < text.length) value += text[++i];
+    else {
+      if (quote === "" && c === "*") star = true;
+      value += c;
+    }
+  }
+  if (quote !== "") return { error: `the quote ${quote} is not closed` };
+  finish(text.length);
+  return { words };
+}
+
+/** Why an allow rule must say the words of this part before it covers it; undefined when a wide rule is enough. */
+export function needsNaming(part: Part): string | undefined {
+  if (part.notUnderstood !== undefined) return part.notUnderstood;
+  const [assignment] = part.assignments;
+  return assignment === undefined ? undefined : `\`${assignment}\` is set for it`;
+}
+
+/**
+ * `allow`: top level, understood, the words exactly as in the pattern, assignments and risky options named.
+ * `restrict`: any level, any spelling of the program, options before the subcommand stepped over, unknown words match
+ * what they could be.
+ */
+export function matchesCommand(pattern: CommandPattern, part: Part, reach: "allow" | "restrict"): boolean {
+  return reach === "allow" ? coversExactly(pattern, part) : couldBe(pattern, part);
+}
+
+function coversExactly(pattern: CommandPattern, part: Part): boolean {
+  const { words, rest } = pattern;
+  const { argv } = part;
+  if (argv.length < words.length || (!rest && argv.length > words.length)) return false;
+  for (let i = 0; i < words.length; i++) if (words[i] !== argv[i]) return false;
+  if (part.level !== "top" || (argv.length === 0 && part.assignments.length === 0)) return false;
+  if (part.notUnderstood !== undefined && (part.nameable !== true || (words.length === 0 && rest))) {
+    return false;
+  }
+  if (part.blurs?.some((b) => b.glob !== true || b.at === 0 || b.at < words.length)) return false;
+  if (part.assignments.length !== pattern.assignments.length) return false;
+  if (!part.assignments.every((a) => pattern.assignments.includes(a))) return false;
+  return argv.length === words.length || riskyUses(argv, pattern.risky).every((use) => use.at < words.length);
+}
+
+function couldBe(pattern: CommandPattern, part: Part): boolean {
+  if (!pattern.assignments.every((a) => couldAssign(a, part))) return false;
+  const { argv } = part;
+  const [wanted] = pattern.words;
+  if (wanted === undefined) return pattern.rest || argv.length === 0;
+  const words = [programName(wanted), ...pattern.words.slice(1)];
+  const program = programName(argv[0] ?? "");
+  if (part.blurs === undefined && program !== words[0] && !program.startsWith(`${words[0]}-`)) return false;
+  const tokens = tokensOf(part);
+  if (words[0] === "git" && isForeignGit(tokens)) return true;
+  return reaches(words, pattern.rest, tokens);
+}
+
+function couldAssign(wanted: string, part: Part): boolean {
+  const name = wanted.slice(0, wanted.indexOf("="));
+  return part.assignments.some((a) =>
+    a === wanted || (part.nameable !== true && part.notUnderstood !== undefined && a.startsWith(`${name}=`))
+  );
+}
+
+type Token = { readonly text: string; readonly blur?: Blur };
+
+// `git-push` and `/usr/lib/git-core/git-push` are `git push`.
+function tokensOf(part: Part): readonly Token[] {
+  const tokens = part.argv.map((text, at): Token => {
+    const blur = part.blurs?.find((b) => b.at === at);
+    return blur === undefined ? { text } : { text, blur };
+  });
+  const [first, ...others] = tokens;
+  if (first === undefined || first.blur !== undefined) return tokens;
+  const program = programName(first.text);
+  const named = { text: program };
+  return program.startsWith("git-")
+    ? [{ text: "git" }, { text: program.slice(4) }, ...others]
+    : [named, ...others];
+}
+
+// An alias stands for anything that git can do; so does a program that calls itself git-something.
+function isForeignGit(tokens: readonly Token[]): boolean {
+  if (tokens[0]?.text !== "git" || tokens[0].blur !== undefined) return false;
+  const at = subcommandIndex(tokens.map((t) => t.text));
+  const before = tokens.slice(1, at);
+  if (before.some((t) => /^(-c|--config-env=?)?alias\./i.test(t.text) || t.blur !== undefined)) return true;
+  const command = tokens[at];
+  return command !== undefined && command.blur === undefined && !command.text.startsWith("-") &&
+    !isGitCommand(command.text);
+}
+
+// Walks the tokens once with the set of all pattern words that may be due next; `skipping` holds those for which the
+// next token is the value of an option.
+function reaches(words: readonly string[], rest: boolean, tokens: readonly Token[]): boolean {
+  const known = new Set(tokens.filter((t) => t.blur === undefined).map((t) => t.text));
+  const hinted = words.slice(1).some((w) => known.has(w));
+  let due = new Set([0]);
+  let skipping = new Set<number>();
+  for (const token of tokens) {
+    const next = new Set(skipping);
+    const nextSkipping = new Set<number>();
+    for (const i of due) {
+      if (i === words.length) {
+        if (rest) return true;
+        if (token.blur?.many === true) next.add(i);
+        continue;
+      }
+      for (const to of steps(words, i, token, hinted)) next.add(to);
+      const step = i === 0 || words[i]?.startsWith("-") === true ? undefined : optionStep(words, i, token);
+      if (step === "alone" || step === "unsure") next.add(i);
+      if (step === "with_value" || step === "unsure") nextSkipping.add(i);
+    }
+    due = next;
+    skipping = nextSkipping;
+    if (due.size === 0 && skipping.size === 0) return false;
+  }
+  return due.has(words.length);
+}
+
+function optionStep(words: readonly string[], i: number, token: Token): ReturnType<typeof globalOption> {
+  if (token.blur !== undefined) return token.text.startsWith("-") ? "unsure" : undefined;
+  const program = words[0] ?? "";
+  const nested = `${program} ${words[1]}`;
+  if (i === 2 && hasGlobalOptions(nested)) return globalOption(nested, token.text, true);
+  return globalOption(program, token.text, i === 1);
+}
+
+// The pattern words that may be due after this token, when `words[i]` is due before it.
+function* steps(words: readonly string[], i: number, token: Token, hinted: boolean): Generator<number> {
+  const word = words[i] ?? "";
+  const { blur } = token;
+  if (blur === undefined) {
+    const same = i === 0
+      ? programName(token.text) === word
+      : i === 1
+      ? sameSubcommand(words[0] ?? "", token.text, word)
+      : token.text === word;
+    if (same) yield i + 1;
+    return;
+  }
+  if (blur.many && blur.glob !== true) yield i;
+  const pieces = i === 0 ? programPieces(blur.pieces) : blur.pieces;
+  const open = pieces.every((p) => p === "");
+  // A program of which nothing is known is not taken for every program that some rule names, unless the words after
+  // it are those of the rule; it is asked about all the same.
+  if (i === 0 && open && !hinted) return;
+  if (fits(pieces, word)) yield i + 1;
+  if (!blur.many) return;
+  for (let to = i + 2; to <= words.length; to++) {
+    if (word.startsWith(pieces[0] ?? "") && (words[to - 1] ?? "").endsWith(pieces.at(-1) ?? "")) yield to;
+  }
+}
+
+function programPieces(pieces: readonly string[]): readonly string[] {
+  const last = pieces.findLastIndex((p) => p.includes("/"));
+  if (last < 0) return pieces.map((p) => p.toLowerCase());
+  const piece = pieces[last] ?? "";
+  return [piece.slice(piece.lastIndexOf("/") + 1), ...pieces.slice(last + 1)].map((p) => p.toLowerCase());
+}
+
+/** Whether the unknown between the pieces can be filled to give the text. */
+function fits(pieces: readonly string[], text: string): boolean {
+  const [first, ...others] = pieces;
+  const last = others.pop();
+  if (first === undefined || last === undefined) return text === (first ?? "");
+  if (!text.startsWith(first) || text.length < first.length + last.length || !text.endsWith(last)) {
+    return false;
+  }
+  let from = first.length;
+  for (const piece of others) {
+    const at = text.indexOf(piece, from);
+    if (at < 0 || at + piece.length > text.length - last.length) return false;
+    from = at + piece.length;
+  }
+  return true;
 }

@@ -4,18 +4,35 @@ import type { Args } from "./message.ts";
 
 export type Mode = "interactive" | "unattended";
 
+/**
+ * A word that is known only in pieces: the texts before, between and after what is unknown. `many`: it may become no
+ * word or several. `glob`: it stands for file names.
+ */
+export type Blur = {
+  readonly at: number;
+  readonly pieces: readonly string[];
+  readonly many: boolean;
+  readonly glob?: true;
+};
+
 /** One simple command of a shell text. */
 export type Part = {
-  /** Words after unquoting; empty when the program is not known. */
+  /** Words after unquoting, program first; a word that `blurs` names stands as written. Empty: no program is started. */
   readonly argv: readonly string[];
+  /** The words whose value is not known. */
+  readonly blurs?: readonly Blur[];
   /** As written, for people. */
   readonly text: string;
-  /** Assignment prefixes as written, such as `TZ=UTC`. */
+  /** Assignment prefixes, such as `TZ=UTC`, unquoted when their value is known. */
   readonly assignments: readonly string[];
   /** Allow rules cover only `top`; deny, ask and gate patterns look at `inner` too. */
   readonly level: "top" | "inner";
-  /** Why no allow rule may cover it; undefined when every word is known. */
+  /** Why an allow rule does not cover it as a matter of course; undefined when there is no reason. */
   readonly notUnderstood?: string;
+  /** In spite of `notUnderstood` every word is known: an allow rule that says these words covers it. */
+  readonly nameable?: true;
+  /** The exit status of the text is not this command's: it runs in the background, is negated, or is one of several. */
+  readonly statusHidden?: true;
 };
 
 /** One file or folder that a call touches. Paths are absolute and normalised. */

@@ -1,0 +1,203 @@
+// What the small languages inside sed and awk arguments do: run commands or write files. What cannot be followed counts
+// as running something.
+import type { RiskyUse } from "./risky_options.ts";
+
+/** Uses of `w`, `W`, `e` commands and flags in the scripts of a sed command line. */
+export function sedUses(argv: readonly string[]): readonly RiskyUse[] {
+  return scriptWords(argv, {
+    letters: "e",
+    long: "--expression",
+    valued: "efl",
+    files: /^(-[a-zA-Z]*f|--fi)/,
+  }).flatMap(
+    ({ at, text }) => sedEffects(text).map((use) => ({ at, ...use })),
+  );
+}
+
+/** Uses of system(), pipes and print redirections in the program of an awk command line. */
+export function awkUses(argv: readonly string[]): readonly RiskyUse[] {
+  return scriptWords(argv, {
+    letters: "e",
+    long: "--source",
+    valued: "vFefilE",
+    files: /^(-[fE]|--file|--exec)/,
+  }).flatMap(
+    ({ at, text }) => awkEffects(text).map((use) => ({ at, ...use })),
+  );
+}
+
+type ScriptOptions = {
+  readonly letters: string;
+  readonly long: string;
+  readonly valued: string;
+  /** Options that take the script from a file: then the first operand is none. */
+  readonly files: RegExp;
+};
+
+// Every word that may be a script: values of the script option, and the first operand when no script option was seen.
+function scriptWords(
+  argv: readonly string[],
+  o: ScriptOptions,
+): readonly { readonly at: number; readonly text: string }[] {
+  const scripts: { readonly at: number; readonly text: string }[] = [];
+  let operand = -1, given = false;
+  for (let i = 1; i < argv.length; i++) {
+    const word = argv[i] ?? "";
+    if (word === "--") continue;
+    if (word.startsWith("--")) {
+      const [name = "", ...value] = word.split("=");
+      if (name.length < 4 || !o.long.startsWith(name)) continue;
+      given = true;
+      if (value.length > 0) scripts.push({ at: i, text: value.join("=") });
+      else scripts.push({ at: ++i, text: argv[i] ?? "" });
+    } else if (word.startsWith("-") && word.length > 1) {
+      if (o.files.test(word)) given = true;
+      const letter = [...word.slice(1)].findIndex((c) => o.valued.includes(c));
+      if (letter < 0) continue;
+      const attached = word.slice(letter + 2);
+      const at = attached === "" ? ++i : i;
+      if (!o.letters.includes(word[letter + 1] ?? "")) continue;
+      given = true;
+      scripts.push({ at, text: attached === "" ? argv[i] ?? "" : attached });
+    } else if (operand < 0) operand = i;
+  }
+  if (operand >= 0 && !given) scripts.push({ at: operand, text: argv[operand] ?? "" });
+  return scripts;
+}
+
+type Effect = Omit<RiskyUse, "at">;
+
+// GNU sed ends a regular expression at its delimiter also inside brackets, others do not: a reading that is an error for
+// one is not run by it, so the effects of all readings that are none count.
+function sedEffects(script: string): readonly Effect[] {
+  const readings = [readSed(script, false), readSed(script, true)].filter((r) => r !== undefined);
+  if (readings.length === 0) return [{ option: "a script that is not understood", kind: "runs" }];
+  return readings[0]?.length === 0 ? readings[1] ?? [] : readings[0] ?? [];
+}
+
+/** Reads a sed script command by command; undefined when it is none. */
+function readSed(script: string, brackets: boolean): readonly Effect[] | undefined {
+  const effects: Effect[] = [];
+  const at: Cursor = { text: script, i: 0 };
+  while (at.i < script.length) {
+    const c = script[at.i++] ?? "";
+    if (/[\s;{}!,0-9$+~]/.test(c)) continue;
+    if (c === "/" || c === "\\") {
+      if (!skipTo(at, c === "/" ? "/" : script[at.i++] ?? "", brackets)) return undefined;
+      while (/[IM]/.test(script[at.i] ?? "")) at.i++;
+    } else if (c === "s" || c === "y") {
+      const delimiter = script[at.i++] ?? "";
+      if (!skipTo(at, delimiter, brackets) || !skipTo(at, delimiter, false)) return undefined;
+      if (c === "s") effects.push(...substitutionFlags(at));
+    } else if (c === "a" || c === "i" || c === "c") {
+      while (/\\$/.test(takeLine(at)) && at.i < script.length) at.i++;
+    } else if (c === "w" || c === "W") {
+      effects.push({ option: c, kind: "writes", value: takeLine(at).trim() });
+    } else if (c === "e") effects.push({ option: "e", kind: "runs", value: takeLine(at).trim() });
+    else if (c === "#" || c === "r" || c === "R") takeLine(at);
+    else if (c === ":" || c === "b" || c === "t" || c === "T") {
+      // A `;` ends a label for some and not for others: what follows is read as commands as well.
+      while (at.i < script.length && !/[;\n}]/.test(script[at.i] ?? "")) at.i++;
+    } else if (!/[=dDgGhHlLnNpPqQvxFz]/.test(c)) return undefined;
+  }
+  return effects;
+}
+
+type Cursor = { readonly text: string; i: number };
+
+function takeLine(at: Cursor): string {
+  const end = at.text.indexOf("\n", at.i);
+  const line = at.text.slice(at.i, end < 0 ? at.text.length : end);
+  at.i += line.length;
+  return line;
+}
+
+function skipTo(at: Cursor, delimiter: string, brackets: boolean): boolean {
+  for (; at.i < at.text.length; at.i++) {
+    const c = at.text[at.i];
+    if (c === "\\") at.i++;
+    else if (c === delimiter) return at.i++ >= 0;
+    else if (c === "[" && brackets) at.i = bracketEnd(at.text, at.i);
+  }
+  return false;
+}
+
+function bracketEnd(text: string, open: number): number {
+  const first = text[open + 1] === "^" ? open + 2 : open + 1;
+  const close = text.indexOf("]", text[first] === "]" ? first + 1 : first);
+  return close < 0 ? open : close;
+}
+
+function substitutionFlags(at: Cursor): readonly Effect[] {
+  const effects: Effect[] = [];
+  for (; at.i < at.text.length; at.i++) {
+    const flag = at.text[at.i] ?? "";
+    if (flag === "e") effects.push({ option: "s///e", kind: "runs" });
+    else if (flag === "w") {
+      at.i++;
+      return [...effects, { option: "s///w", kind: "writes", value: takeLine(at).trim() }];
+    } else if (!/[gpiImM0-9]/.test(flag)) break;
+  }
+  return effects;
+}
+
+/** What an awk program does besides reading and printing. */
+function awkEffects(program: string): readonly Effect[] {
+  const effects: Effect[] = [];
+  const code = awkCode(program);
+  for (const match of program.matchAll(/system\s*\(\s*"((?:[^"\\]|\\.)*)"/g)) {
+    effects.push({ option: "system()", kind: "runs", value: match[1] ?? "" });
+  }
+  for (const match of program.matchAll(/\|&?\s*"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"\s*\|&?/g)) {
+    if (pipes(code)) effects.push({ option: "a pipe", kind: "runs", value: match[1] ?? match[2] ?? "" });
+  }
+  if (effects.length === 0 && /\bsystem\b/.test(code)) effects.push({ option: "system()", kind: "runs" });
+  if (effects.length === 0 && pipes(code)) effects.push({ option: "a pipe", kind: "runs" });
+  if (/@/.test(code)) effects.push({ option: "@", kind: "runs" });
+  if (/\b(print|printf)\b[^;}\n]*>/.test(withoutGroups(code))) {
+    effects.push({ option: "print >", kind: "writes" });
+  }
+  return effects;
+}
+
+function pipes(code: string): boolean {
+  return /\|/.test(code.replace(/\|\|/g, " "));
+}
+
+// `print (a > b)` compares.
+function withoutGroups(code: string): string {
+  let text = code;
+  for (let last = ""; last !== text;) {
+    last = text;
+    text = text.replace(/\([^()]*\)/g, " ");
+  }
+  return text;
+}
+
+// The program without comments and without what strings and regular expressions hold. A slash starts an expression where
+// no value can stand before it.
+function awkCode(program: string): string {
+  let code = "";
+  // A continued line is one line: a slash at its start divides.
+  program = program.replace(/\\\r?\n/g, " ");
+  for (let i = 0; i < program.length; i++) {
+    const c = program[i] ?? "";
+    if (c === "#") {
+      while (i + 1 < program.length && program[i + 1] !== "\n") i++;
+    } else if (c === '"' || (c === "/" && /(^|[(,{};!~&|?:=\n]|\b(return|print|in|case))\s*$/.test(code))) {
+      const close = skipLiteral(program, i, c);
+      code += c === '"' ? '""' : "0";
+      i = close;
+    } else code += c;
+  }
+  return code;
+}
+
+function skipLiteral(program: string, open: number, delimiter: string): number {
+  for (let i = open + 1; i < program.length; i++) {
+    if (program[i] === "\\") i++;
+    else if (program[i] === delimiter) return i;
+    else if (program[i] === "\n") return i;
+  }
+  return program.length;
+}
