@@ -35,7 +35,6 @@ const recipe = [
   "--no-compile-autoload-tsconfig",
   "--no-compile-autoload-package-json",
   "--asset=./skills",
-  "--asset=./src/cli/help",
 ];
 
 function build(target: string | undefined, folder: string): string {

@@ -1,0 +1,162 @@
+// `writ session list|show|verify`: the record of past runs, read without changing it.
+import type { Command } from "commander";
+import { LogFailure } from "../../agent/ports.ts";
+import { replay } from "../../agent/open.ts";
+import type { Event } from "../../core/event.ts";
+import { exitCodes } from "../../core/outcome.ts";
+import { escapeLine, escapeTerminal } from "../../core/text.ts";
+import { stateFolder } from "../../load/locate.ts";
+import { checkChain } from "../../store/chain.ts";
+import { listSessions, logPath, readLog } from "../../store/session_log.ts";
+import { type CommandModule, type Context, positiveInteger } from "../command.ts";
+import { renderEvent } from "../render.ts";
+
+export const session: CommandModule = {
+  define(command, context, done) {
+    command.description("read and check the record of past runs");
+    withDir(command.command("list")).description("sessions, the newest first")
+      .option("--limit <n>", "at most so many", positiveInteger, 50)
+      .action((options) => done(list(context, options)));
+    withDir(command.command("show <id>")).description("what happened in a session")
+      .option("--events", "every event as its log line")
+      .action((id, options) => done(guarded(context, () => show(context, id, options))));
+    withDir(command.command("verify [id]")).description("check the hash chain of one session, or of all")
+      .action((id, options) => done(guarded(context, () => verify(context, id, options))));
+  },
+};
+
+type DirOptions = { readonly dir?: string; readonly json?: boolean };
+
+function withDir(command: Command): Command {
+  return command.option("--dir <folder>", "folder of the sessions (audit.dir)").option(
+    "--json",
+    "print as JSON",
+  );
+}
+
+function folder(context: Context, options: DirOptions): string {
+  return options.dir ?? `${stateFolder(context.host)}/sessions`;
+}
+
+function guarded(context: Context, work: () => number): number {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof LogFailure)) throw error;
+    context.output.note(context.output.safe(`error: ${error.message}`));
+    return error.code === "no_session" ? exitCodes.usage : exitCodes.audit;
+  }
+}
+
+function list(context: Context, options: DirOptions & { readonly limit: number }): number {
+  const dir = folder(context, options);
+  const rows = listSessions(dir).slice(0, options.limit).map((s) => {
+    const { events, damage } = checkChain(readLog(s.path));
+    const first = events.find((e) => e.type === "user.message");
+    const state = replay(events);
+    return {
+      id: s.id,
+      startedAt: state.startedAt,
+      turns: state.turn.number,
+      events: events.length,
+      open: state.turn.open,
+      damaged: damage !== undefined,
+      workspace: state.facts?.workspace ?? "",
+      message: first?.type === "user.message" ? first.data.content : "",
+      log: s.path,
+    };
+  });
+  if (options.json === true) {
+    context.output.result(`${JSON.stringify({ sessions: rows })}\n`);
+    return exitCodes.done;
+  }
+  if (rows.length === 0) context.output.note(`no sessions in ${dir}`);
+  for (const row of rows) {
+    const state = row.damaged ? " DAMAGED" : row.open ? " open" : "";
+    const message = escapeLine(row.message);
+    context.output.result(
+      `${row.id}  ${row.startedAt}  ${row.turns} turns  ${row.events} events${state}  ${
+        message.length > 60 ? `${message.slice(0, 59)}…` : message
+      }\n`,
+    );
+  }
+  return exitCodes.done;
+}
+
+function show(context: Context, id: string, options: DirOptions & { readonly events?: boolean }): number {
+  const path = logPath(folder(context, options), id);
+  const { events, damage, tornBytes } = checkChain(readLog(path));
+  if (options.events === true || options.json === true) {
+    for (const event of events) context.output.result(`${JSON.stringify(event)}\n`);
+  } else {
+    for (const event of events) {
+      for (const line of describe(context, event)) context.output.result(`${line}\n`);
+    }
+  }
+  if (damage !== undefined) {
+    context.output.note(`error: ${path}:${damage.line}: ${damage.message}; what follows is not shown`);
+    return exitCodes.audit;
+  }
+  if (tornBytes > 0) context.output.note(`the last ${tornBytes} bytes are a write that was cut off`);
+  return exitCodes.done;
+}
+
+function describe(context: Context, event: Event): readonly string[] {
+  const { paint } = context.output;
+  switch (event.type) {
+    case "session.started":
+    case "session.resumed": {
+      const { policy, model, provider, workspace } = event.data;
+      const name = escapeLine(policy.name ?? "(unnamed policy)");
+      return [
+        paint.bold(`${event.type === "session.started" ? "started" : "resumed"} ${event.ts}`),
+        `  policy ${name} ${policy.revision.slice(0, 12)}, model ${
+          escapeLine(`${provider}/${model}`)
+        }, workspace ${escapeLine(workspace)}`,
+      ];
+    }
+    case "user.message":
+      return ["", ...escapeTerminal(event.data.content).split("\n").map((l) => paint.bold(`> ${l}`))];
+    case "model.completed":
+      return event.data.content.flatMap((b) => (b.type === "text" ? escapeTerminal(b.text).split("\n") : []));
+    case "turn.completed":
+      return [
+        paint.dim(
+          `turn ended: ${event.data.stopReason}${
+            event.data.message === undefined ? "" : ` (${escapeLine(event.data.message)})`
+          }`,
+        ),
+      ];
+    default:
+      return renderEvent(event, paint);
+  }
+}
+
+function verify(context: Context, id: string | undefined, options: DirOptions): number {
+  const dir = folder(context, options);
+  const paths = id === undefined
+    ? listSessions(dir).map((s) => ({ id: s.id, path: s.path }))
+    : [{ id, path: logPath(dir, id) }];
+  const reports = paths.map(({ id, path }) => {
+    const report = checkChain(readLog(path));
+    const torn = report.tornBytes > 0 ? `torn: ${report.tornBytes} bytes after the last event` : undefined;
+    const fault = report.damage === undefined ? torn : `line ${report.damage.line}: ${report.damage.message}`;
+    return {
+      id,
+      path,
+      result: fault === undefined ? "consistent" as const : "damaged" as const,
+      events: report.events.length,
+      head: report.events.at(-1)?.hash ?? null,
+      ...(fault === undefined ? {} : { fault }),
+    };
+  });
+  for (const r of reports) {
+    const shown = `${r.id}: ${r.result}, ${r.events} events, head ${r.head?.slice(0, 16) ?? "-"}${
+      r.fault === undefined ? "" : `; ${r.fault}`
+    }`;
+    if (options.json !== true) context.output.result(`${shown}\n`);
+  }
+  if (options.json === true) context.output.result(`${JSON.stringify({ sessions: reports })}\n`);
+  if (reports.length === 0) context.output.note(`no sessions in ${dir}`);
+  return reports.every((r) => r.result === "consistent") ? exitCodes.done : exitCodes.audit;
+}

@@ -1,0 +1,75 @@
+// How a turn's end becomes an exit code, lines for people and the JSON result.
+import type { TurnEnd } from "../agent/turn.ts";
+import { exitCodes, type ExitName, exitNameOf } from "../core/outcome.ts";
+import { type Problem, showProblem } from "../core/problem.ts";
+import type { Output } from "./output.ts";
+
+export const resultVersion = 1;
+
+export function exitOf(end: TurnEnd): ExitName {
+  return exitNameOf(end.stop, { unansweredAsk: end.denied.some((d) => d.unanswered) });
+}
+
+export type SessionRef = {
+  readonly id: string;
+  readonly log: string;
+  readonly seq: number;
+  readonly hash: string;
+  readonly skills: readonly string[];
+};
+
+/** One line of JSON: what a script wants to know of a run. */
+export function resultJson(end: TurnEnd, session: SessionRef): string {
+  const exit = exitOf(end);
+  return `${
+    JSON.stringify({
+      resultVersion,
+      ok: exit === "done",
+      exit: exitCodes[exit],
+      reason: end.stop,
+      ...(end.message === undefined ? {} : { message: end.message }),
+      result: end.text,
+      usage: end.usage,
+      denied: end.denied,
+      skills: session.skills,
+      session: session.id,
+      log: session.log,
+      head: { seq: session.seq, hash: session.hash },
+    })
+  }\n`;
+}
+
+/** What is wrong before anything ran: to stderr as lines, or to stdout as JSON. */
+export function reportProblems(output: Output, problems: readonly Problem[], json: boolean): number {
+  if (json) {
+    output.result(
+      `${JSON.stringify({ resultVersion, ok: false, exit: exitCodes.usage, reason: "invalid", problems })}\n`,
+    );
+  } else {
+    for (const problem of problems) output.note(output.safe(showProblem(problem)));
+    output.note("refused to start; nothing ran");
+  }
+  return exitCodes.usage;
+}
+
+/** A usage fault in one line. */
+export function reportUsage(output: Output, message: string, json: boolean): number {
+  return reportProblems(output, [{ code: "usage", severity: "error", message }], json);
+}
+
+/** Why a turn did not end well; nothing after a good end. */
+export function reportEnd(output: Output, end: TurnEnd): void {
+  const { paint, safe } = output;
+  if (end.stop !== "final" && end.message !== undefined) {
+    output.note(paint.red(safe(`${end.stop}: ${end.message}`)));
+  }
+  if (end.hint !== undefined) output.note(safe(`hint: ${end.hint}`));
+  const unanswered = end.denied.filter((d) => d.unanswered);
+  for (const denial of unanswered) {
+    output.note(paint.yellow(safe(`not approved: ${denial.tool}: ${denial.reason}`)));
+  }
+  if (end.stop === "internal_error") {
+    output.note(safe(end.error instanceof Error ? end.error.stack ?? "" : String(end.error)));
+    output.note("this is an error in writ itself; please report it with the lines above");
+  }
+}

@@ -1,0 +1,66 @@
+// The table of commands: one line each. A command's module is loaded only when it is called.
+import type { CommandModule } from "./command.ts";
+
+export type Verb = {
+  readonly name: string;
+  readonly usage: string;
+  readonly summary: string;
+  load(): Promise<CommandModule>;
+};
+
+export const verbs: readonly Verb[] = [
+  {
+    name: "run",
+    usage: "run [PROMPT|-]",
+    summary: "run one turn and print the answer",
+    load: async () => (await import("./commands/run.ts")).run,
+  },
+  {
+    name: "chat",
+    usage: "chat",
+    summary: "talk at the terminal, approve at the prompt",
+    load: async () => (await import("./commands/chat.ts")).chat,
+  },
+  {
+    name: "skill",
+    usage: "skill list|show|run",
+    summary: "see and use skills",
+    load: async () => (await import("./commands/skill.ts")).skill,
+  },
+  {
+    name: "policy",
+    usage: "policy check|show",
+    summary: "check policy files, show what is in force and where it is written",
+    load: async () => (await import("./commands/policy.ts")).policy,
+  },
+  {
+    name: "explain",
+    usage: "explain TOOL ARGS",
+    summary: "say what the policy decides on a call, and why",
+    load: async () => (await import("./commands/explain.ts")).explain,
+  },
+  {
+    name: "session",
+    usage: "session list|show|verify",
+    summary: "read and check the record of past runs",
+    load: async () => (await import("./commands/session.ts")).session,
+  },
+  {
+    name: "demo",
+    usage: "demo [--live]",
+    summary: "show what writ is for, without a key",
+    load: async () => (await import("./commands/demo.ts")).demo,
+  },
+  {
+    name: "help",
+    usage: "help [TOPIC]",
+    summary: "read about a topic",
+    load: async () => (await import("./commands/help.ts")).help,
+  },
+  {
+    name: "version",
+    usage: "version",
+    summary: "print the version",
+    load: async () => (await import("./commands/version.ts")).versionCommand,
+  },
+];
