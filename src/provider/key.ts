@@ -1,0 +1,134 @@
+// Where the model's key comes from: a variable, a file or a command. The key itself stands in no message.
+import { Buffer } from "node:buffer";
+import { spawn } from "node:child_process";
+import { open, stat } from "node:fs/promises";
+import { isAbsolute } from "node:path";
+import process from "node:process";
+import { ModelFailure } from "../agent/ports.ts";
+import type { KeySource } from "../core/policy.ts";
+import { describeKeySource } from "./failure.ts";
+
+/** The key; `again` runs a command anew. Throws ModelFailure `no_key`. */
+export type KeyReader = (how?: "again") => Promise<string>;
+
+type Env = { readonly [name: string]: string | undefined };
+
+const longestKey = 65_536;
+const usualPath = "/usr/local/bin:/usr/bin:/bin";
+
+/**
+ * A variable and a file are read at each call, a command is run once. `env` is where the variable is looked up; a
+ * command sees its PATH and nothing else, and has `limitMs` [10 s] to answer.
+ */
+export function keyReader(
+  source: KeySource,
+  { env = process.env, limitMs = 10_000 }: { readonly env?: Env; readonly limitMs?: number } = {},
+): KeyReader {
+  if ("env" in source) return async () => usable(env[source.env] ?? "", source);
+  if ("file" in source) return () => readKeyFile(source);
+  let known: Promise<string> | undefined;
+  return (how) => {
+    if (known === undefined || how === "again") {
+      const asked = known = runCommand(source, env, limitMs).then((text) => usable(text, source));
+      // A failure is not kept.
+      asked.catch(() => known === asked && (known = undefined));
+    }
+    return known;
+  };
+}
+
+// Read at each request: it is small, and a change within one tick of the clock would not show in its times.
+async function readKeyFile(source: { readonly file: string }): Promise<string> {
+  try {
+    // Before opening: a pipe would wait for a writer.
+    if (!(await stat(source.file)).isFile()) throw noKey(source, "is not a regular file");
+    const file = await open(source.file);
+    try {
+      if ((await file.stat()).size > longestKey) throw noKey(source, `holds more than ${longestKey} bytes`);
+      return usable(await file.readFile("utf8"), source);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (error instanceof ModelFailure) throw error;
+    throw noKey(source, `could not be read (${errorCode(error)})`);
+  }
+}
+
+// Resolves when the program has closed its output or the time is over, whichever comes first; its whole process group
+// is ended in the second case, so that a child that kept the output open does not stay.
+async function runCommand(
+  source: { readonly command: readonly string[] },
+  env: Env,
+  limitMs: number,
+): Promise<string> {
+  const [program, ...args] = source.command;
+  if (program === undefined || !isAbsolute(program)) {
+    throw noKey(source, "cannot be had: the command is not an absolute path");
+  }
+  const child = start(source, program, args, env);
+  return await new Promise((resolve, reject) => {
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    const stop = (reason: string) => {
+      clearTimeout(timer);
+      child.stdout.destroy();
+      endGroup(child.pid);
+      reject(noKey(source, reason));
+    };
+    const timer = setTimeout(() => stop(`was not there after ${limitMs} ms`), limitMs);
+    child.stdout.on("data", (piece: Uint8Array) => {
+      pieces.push(piece);
+      size += piece.byteLength;
+      if (size > longestKey) stop(`holds more than ${longestKey} bytes`);
+    });
+    child.on("error", (error) => stop(`could not be had (${errorCode(error)})`));
+    child.on("close", (status, signal) => {
+      clearTimeout(timer);
+      if (status === 0) resolve(Buffer.concat(pieces).toString("utf8"));
+      else reject(noKey(source, `could not be had: the command ended with ${signal ?? `status ${status}`}`));
+    });
+  });
+}
+
+function start(source: KeySource, program: string, args: readonly string[], env: Env) {
+  try {
+    return spawn(program, args, {
+      env: { PATH: env.PATH ?? usualPath },
+      cwd: "/",
+      stdio: ["ignore", "pipe", "ignore"],
+      detached: true,
+    });
+  } catch (error) {
+    throw noKey(source, `could not be had (${errorCode(error)})`);
+  }
+}
+
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // Gone already.
+  }
+}
+
+function usable(text: string, source: KeySource): string {
+  const key = text.trim();
+  if (key === "") throw noKey(source, "env" in source ? "is not set" : "is empty");
+  if (!/^[\x21-\x7e]+$/.test(key)) throw noKey(source, "holds several lines or characters that no key has");
+  return key;
+}
+
+function noKey(source: KeySource, found: string): ModelFailure {
+  const hint = "env" in source
+    ? `set \`${source.env}\` to the key, or name another place in \`model.api_key\``
+    : "file" in source
+    ? `put the key, and nothing else, into \`${source.file}\`, or name another place in \`model.api_key\``
+    : "the command must print the key, and nothing else, and end with status 0; it sees only PATH";
+  return new ModelFailure("no_key", `no key for the model: ${describeKeySource(source)} ${found}`, { hint });
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+}
