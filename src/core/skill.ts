@@ -1,6 +1,6 @@
 // A skill: what its front matter says, where it comes from, and how its body is rendered for the model.
 import type { SkillTier } from "./policy.ts";
-import type { Pattern } from "./text.ts";
+import { escapeFence, type Pattern, wildcard } from "./text.ts";
 
 export type SkillMeta = {
   readonly name: string;
@@ -37,3 +37,172 @@ export type SkillBody = {
   /** Paths inside the folder, relative, sorted, SKILL.md not among them. */
   readonly files: readonly string[];
 };
+
+/** Whether its allowed_tools bound nothing: none declared, or `*` among them. */
+export function isUndeclared(skill: Pick<SkillMeta, "allowedTools">): boolean {
+  return skill.allowedTools === undefined || skill.allowedTools.some(isWildcardEntry);
+}
+
+export function isWildcardEntry(entry: string): boolean {
+  return /^\*+$/.test(entry);
+}
+
+/** An entry of allowed_tools in the words of Writ. No specifier: every call of the tool. */
+export type ToolName = { readonly tool: string; readonly specifier?: string };
+
+// Names that other agents give to the same tools, lower case.
+const otherNames: Readonly<Record<string, string>> = {
+  bash: "shell",
+  bashoutput: "shell",
+  execute_command: "shell",
+  run_command: "shell",
+  run_shell_command: "shell",
+  read: "read_file",
+  notebookread: "read_file",
+  read_many_files: "read_file",
+  grep: "search_text",
+  search_file_content: "search_text",
+  search_files: "search_text",
+  glob: "list_files",
+  ls: "list_files",
+  list: "list_files",
+  list_dir: "list_files",
+  list_directory: "list_files",
+  write: "write_file",
+  write_to_file: "write_file",
+  edit: "edit_file",
+  multiedit: "edit_file",
+  notebookedit: "edit_file",
+  replace: "edit_file",
+  replace_in_file: "edit_file",
+  apply_patch: "edit_file",
+  skill: "load_skill",
+  activate_skill: "load_skill",
+  invoke_skill: "load_skill",
+  webfetch: "fetch_url",
+  web_fetch: "fetch_url",
+};
+
+/**
+ * The tool that an entry of allowed_tools means, and what it narrows it to: `Bash(git log:*)` is `shell` with the command
+ * pattern `git log *`. A name that is not known stays as it is, so that it allows only a tool of exactly that name.
+ */
+export function mapToolName(declared: string): ToolName {
+  const { name, inner } = splitEntry(declared.trim());
+  const tool = otherNames[name.toLowerCase()] ?? mcpName(name);
+  if (inner === undefined) return { tool };
+  const specifier = mapSpecifier(tool, inner);
+  return specifier === undefined ? { tool } : { tool, specifier };
+}
+
+function splitEntry(entry: string): { readonly name: string; readonly inner?: string } {
+  const open = entry.indexOf("(");
+  if (open < 0 || !entry.endsWith(")")) return { name: entry };
+  return { name: entry.slice(0, open), inner: entry.slice(open + 1, -1).trim() };
+}
+
+function mcpName(name: string): string {
+  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
+  if (server !== undefined && tool !== undefined) return `mcp.${server}.${tool}`;
+  const [, whole] = /^mcp__([^_].*)$/.exec(name) ?? [];
+  return whole === undefined ? name : `mcp.${whole}.*`;
+}
+
+function mapSpecifier(tool: string, inner: string): string | undefined {
+  if (tool === "shell") {
+    const command = inner.replace(/:\*$/, " *").replace(/\s+/g, " ").trim();
+    return command === "*" ? undefined : command;
+  }
+  if (tool === "fetch_url") return inner.replace(/^domain:/, "");
+  if (tool === "load_skill") return inner.replace(/(?::\*| \*)$/, "");
+  // `//` at the front is how another agent writes an absolute path.
+  return inner.replace(/^\/\//, "/");
+}
+
+/**
+ * The entries that both lists allow; never more than either. An entry without specifier covers one of the same tool with
+ * a specifier.
+ */
+export function commonTools(a: readonly string[], b: readonly string[]): readonly string[] {
+  const kept = a.filter((entry) => b.some((other) => coversEntry(other, entry)));
+  return [...kept, ...b.filter((entry) => !kept.includes(entry) && a.some((other) => narrows(entry, other)))];
+}
+
+function coversEntry(wide: string, narrow: string): boolean {
+  if (isWildcardEntry(wide)) return true;
+  const w = mapToolName(wide);
+  const n = mapToolName(narrow);
+  return wildcard(w.tool, n.tool) && (w.specifier === undefined || w.specifier === n.specifier);
+}
+
+function narrows(entry: string, other: string): boolean {
+  return coversEntry(other, entry) && !coversEntry(entry, other);
+}
+
+/**
+ * The bound after a file was read again in the middle of a turn: what was declared before and what is declared now, never
+ * wider than either. A bound that is new takes the place of none only for tools that merely read.
+ */
+export function narrowerTools(
+  before: readonly string[] | undefined,
+  now: readonly string[] | undefined,
+): readonly string[] | undefined {
+  if (now === undefined || now.some(isWildcardEntry)) return before;
+  return before === undefined ? now.filter(onlyReads) : commonTools(before, now);
+}
+
+function onlyReads(entry: string): boolean {
+  return ["read_file", "list_files", "search_text", "git_diff"].includes(mapToolName(entry).tool);
+}
+
+const fence = "skill";
+
+/**
+ * A skill as the model sees it: a fence with name, version, tools and files, and the body inside. `$ARGUMENTS` and
+ * `{{arguments}}` are replaced once by the arguments as data; without a placeholder they follow the body. Nothing but the
+ * last line can end the fence.
+ */
+export function renderSkill(meta: SkillMeta, body: SkillBody, argumentsText: string): string {
+  const version = meta.version === undefined ? "" : ` version="${attribute(meta.version)}"`;
+  const head = [`<${fence} name="${attribute(meta.name)}"${version}>`, "Follow these instructions."];
+  if (meta.allowedTools !== undefined) {
+    const tools = meta.allowedTools.map((entry) => attribute(entry)).join(", ");
+    head.push(`Allowed tools: ${tools === "" ? "none" : tools}`);
+  }
+  if (body.files.length > 0) {
+    head.push(`Attached files (read_skill_file): ${body.files.map((path) => attribute(path)).join(", ")}`);
+  }
+  return `${head.join("\n")}\n\n${fill(body.body, argumentsText)}\n</${fence}>`;
+}
+
+// A backslash-free, whole-word placeholder only: `$ARGUMENTS[0]` and `$ARGUMENTS_DIR` mean something else elsewhere.
+const placeholder = /\$ARGUMENTS(?![\w[])|\{\{\s*arguments\s*\}\}/g;
+
+function fill(body: string, argumentsText: string): string {
+  const data = escapeFence(dropHidden(argumentsText.trim()));
+  let used = false;
+  const filled = body.replace(/^(?:[ \t]*\n)+/, "").trimEnd().replace(placeholder, () => (used = true, data));
+  const text = used || data === "" ? filled : `${filled}\n\nArguments: ${data}`;
+  // After filling, so that no mark can be pieced together from body and arguments.
+  return text.replace(closingMark, "&lt;$1");
+}
+
+const closingMark = new RegExp(`<(\\s*/\\s*${fence})`, "gi");
+
+/** Stands in a finished skill's place, one line. */
+export function skillMarker(name: string): string {
+  return `[skill "${attribute(name)}" has ended; its instructions are no longer in force]`;
+}
+
+// C0 except tab and newline, DEL, C1, zero-width, direction, separator and tag characters: nothing a reader can see.
+const hidden =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;
+
+/** The text without control characters and without characters that cannot be seen; tab and newline stay. */
+export function dropHidden(text: string): string {
+  return text.replace(hidden, "");
+}
+
+function attribute(text: string): string {
+  return escapeFence(dropHidden(text)).replace(/\s+/g, " ").replace(/"/g, "&quot;").trim();
+}

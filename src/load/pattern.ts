@@ -1,10 +1,17 @@
 // Every regular expression that comes from a file goes through RE2: linear time, no look-around, Unicode.
 import { RE2JS } from "re2js";
+import { foldCase, requiredLiteral } from "./pattern_literal.ts";
 import type { Pattern } from "../core/text.ts";
 
 /** Compiles at once, so that a bad pattern is known at load. Throws an Error whose message says what is wrong. */
 export function compilePattern(source: string, options: { readonly ignoreCase: boolean }): Pattern {
-  return toPattern(source, RE2JS.compile(source, options.ignoreCase ? RE2JS.CASE_INSENSITIVE : 0));
+  const pattern = toPattern(source, RE2JS.compile(source, options.ignoreCase ? RE2JS.CASE_INSENSITIVE : 0));
+  const literal = options.ignoreCase ? requiredLiteral(source) : undefined;
+  return literal === undefined ? pattern : {
+    source,
+    test: (text) => folded(text).includes(literal) && pattern.test(text),
+    find: (text) => folded(text).includes(literal) ? pattern.find(text) : undefined,
+  };
 }
 
 /** Compiles at the first use; for patterns of our own making, which are known to be good. */
@@ -12,6 +19,13 @@ export function lazyPattern(source: string): Pattern {
   let compiled: Pattern | undefined;
   const get = () => compiled ??= toPattern(source, RE2JS.compile(source, RE2JS.DOTALL));
   return { source, test: (text) => get().test(text), find: (text) => get().find(text) };
+}
+
+// Many patterns look at one message, one after the other.
+let last = { text: "", folded: "" };
+function folded(text: string): string {
+  if (last.text !== text) last = { text, folded: foldCase(text) };
+  return last.folded;
 }
 
 function toPattern(source: string, re: RE2JS): Pattern {

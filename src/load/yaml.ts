@@ -1,5 +1,6 @@
 // YAML text → plain value plus the place of every key and value. Warnings, aliases, tags and second documents are errors.
 import {
+  type Document,
   isAlias,
   isMap,
   isNode,
@@ -21,6 +22,15 @@ export type YamlDocument = {
   at(path: YamlPath): Position;
   /** Where the key of the entry at `path` stands. */
   keyAt(path: YamlPath): Position;
+  /** How the single value at `path` is written; undefined for maps, lists and what is missing. */
+  scalar(path: YamlPath): YamlScalar | undefined;
+};
+
+export type YamlScalar = {
+  /** The characters of the value, before they are read as a number or a truth value; quotes removed. */
+  readonly source: string;
+  /** Without quotes and followed by a comment, which may have been meant as part of it. */
+  readonly cut: boolean;
 };
 
 export function parseYaml(text: string, file: string, maxBytes: number): Loaded<YamlDocument> {
@@ -41,9 +51,10 @@ export function parseYaml(text: string, file: string, maxBytes: number): Loaded<
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(1, line), col: Math.max(1, col) };
   };
-  const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
+  const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, logLevel: "error" });
   if (!Array.isArray(documents) || documents.length === 0) {
-    return { ok: true, value: { value: null, at: () => place(0), keyAt: () => place(0) }, problems: [] };
+    const nowhere = { value: null, at: () => place(0), keyAt: () => place(0), scalar: () => undefined };
+    return { ok: true, value: nowhere, problems: [] };
   }
   const [document, second] = documents;
   if (document === undefined) throw new Error("yaml: no document");
@@ -69,23 +80,7 @@ export function parseYaml(text: string, file: string, maxBytes: number): Loaded<
       at: place(fault.pos[0]),
     });
   }
-  visit(document, {
-    Alias(_, node) {
-      problems.push(refused("yaml-alias", "aliases are not allowed", place(node.range?.[0] ?? 0)));
-    },
-    Node(_, node) {
-      if (!isAlias(node) && "anchor" in node && node.anchor !== undefined) {
-        problems.push(
-          refused("yaml-alias", `anchors are not allowed (\`&${node.anchor}\`)`, place(node.range?.[0] ?? 0)),
-        );
-      }
-      if (node.tag !== undefined && !node.tag.startsWith("tag:yaml.org,2002:") && node.tag !== "!") {
-        problems.push(
-          refused("yaml-tag", `the tag \`${node.tag}\` is not allowed`, place(node.range?.[0] ?? 0)),
-        );
-      }
-    },
-  });
+  problems.push(...refusedNodes(document, place));
   if (problems.length > 0) return fail(dedupe(problems));
   let value: unknown;
   try {
@@ -106,25 +101,60 @@ export function parseYaml(text: string, file: string, maxBytes: number): Loaded<
       value,
       at: (path) => place(offsetOf(root, path, "value")),
       keyAt: (path) => place(offsetOf(root, path, "key")),
+      scalar: (path) => scalarOf(document, path),
     },
   };
 }
 
-// The parser recurses: a text with tens of thousands of open brackets would end the process, not the parse.
+// Tags that say no more than the plain reading would.
+const harmlessTags = new Set([
+  "!",
+  ...["str", "int", "float", "bool", "null", "map", "seq"].map((t) => `tag:yaml.org,2002:${t}`),
+]);
+
+function refusedNodes(document: Document.Parsed, place: (offset: number) => Position): Problem[] {
+  const problems: Problem[] = [];
+  visit(document, {
+    Alias(_, node) {
+      problems.push(refused("yaml-alias", "aliases are not allowed", place(node.range?.[0] ?? 0)));
+    },
+    Pair(_, pair) {
+      if (pair.key === null || isScalar(pair.key)) return;
+      const offset = isNode(pair.key) ? pair.key.range?.[0] : undefined;
+      problems.push(refused("invalid-yaml", "a key is not a single word or text", place(offset ?? 0)));
+    },
+    Node(_, node) {
+      if (isAlias(node)) return;
+      const at = place(node.range?.[0] ?? 0);
+      if ("anchor" in node && node.anchor !== undefined) {
+        problems.push(refused("yaml-alias", `anchors are not allowed (\`&${node.anchor}\`)`, at));
+      }
+      if (node.tag !== undefined && !harmlessTags.has(node.tag)) {
+        problems.push(refused("yaml-tag", `the tag \`${node.tag}\` is not allowed`, at));
+      }
+    },
+  });
+  return problems;
+}
+
+// The parser recurses: a text with tens of thousands of open brackets would end the process, not the parse; and a run
+// of thousands of `- ` on one line would keep it busy for many seconds.
+const deepLine = /^[ \t]*(?:(?:[-?:]|[&!][^ \t\n]*)[ \t]+){100}/m;
+
 function nestingProblem(text: string, file: string): Problem | undefined {
+  const deep: Problem = {
+    code: "invalid-yaml",
+    severity: "error",
+    message: "nested deeper than 100 levels",
+    at: { file, line: 1, col: 1 },
+  };
+  if (deepLine.test(text)) return deep;
   let depth = 0;
   for (let i = 0; i < text.length; i++) {
     const c = text[i];
     if (c === "[" || c === "{") depth++;
     else if (c === "]" || c === "}") depth = Math.max(0, depth - 1);
-    if (depth > 100) {
-      return {
-        code: "invalid-yaml",
-        severity: "error",
-        message: "nested deeper than 100 levels",
-        at: { file, line: 1, col: 1 },
-      };
-    }
+    if (depth > 100) return deep;
   }
   return undefined;
 }
@@ -153,6 +183,16 @@ function offsetOf(root: Node | null, path: YamlPath, want: "key" | "value"): num
     }
   }
   return offset;
+}
+
+function scalarOf(document: Document.Parsed, path: YamlPath): YamlScalar | undefined {
+  const node = document.getIn(path, true);
+  if (!isScalar(node)) return undefined;
+  const source = typeof node.value === "string" ? node.value : node.source ?? String(node.value ?? "");
+  return {
+    source,
+    cut: node.type === "PLAIN" && node.comment !== undefined && node.comment !== null,
+  };
 }
 
 function refused(code: string, message: string, at: Position): Problem {

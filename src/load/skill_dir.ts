@@ -1,0 +1,321 @@
+// Folders of skills: which skills are in them, the body of one when it is wanted, and the files attached to it.
+import { createHash } from "node:crypto";
+import { type Dirent, readdirSync, realpathSync, statSync } from "node:fs";
+import { basename, isAbsolute, join, resolve, sep } from "node:path";
+import { isEmbedded } from "./assets.ts";
+import { NotRegular, readHead, readWhole } from "./file_head.ts";
+import { frontMatterCap, splitFrontMatter } from "./front_matter.ts";
+import { parseSkillFile, type SkillFile } from "./skill_file.ts";
+import type { SkillTier } from "../core/policy.ts";
+import { type Position, showPosition } from "../core/problem.ts";
+import { narrowerTools, type Skill, type SkillBody, type SkillMeta } from "../core/skill.ts";
+import { escapeLine } from "../core/text.ts";
+
+export type SkillProblem = {
+  readonly path: string;
+  readonly code: string;
+  readonly message: string;
+  readonly severity: "error" | "warning";
+};
+export type Scan = { readonly skills: readonly Skill[]; readonly problems: readonly SkillProblem[] };
+export type ScanLimits = { readonly depth: number; readonly folders: number };
+
+const defaultLimits: ScanLimits = { depth: 6, folders: 2000 };
+/** A SKILL.md of more bytes is not loaded. */
+export const bodyCap = 4 * 1024 * 1024;
+const attachedCap = 200;
+const skippedFolders = new Set([".git", "node_modules"]);
+
+/** A folder still to be looked at: `path` is real, `shown` as it was reached. */
+type Stop = { readonly path: string; readonly shown: string; readonly depth: number };
+type Walk = {
+  readonly tier: SkillTier;
+  readonly limits: ScanLimits;
+  readonly seen: Set<string>;
+  readonly skills: Skill[];
+  readonly problems: SkillProblem[];
+};
+
+/**
+ * Every skill below a folder, or the folder itself when it is one, in the order of its paths. Reads front matter and on to
+ * the first byte of the body. A folder that is missing holds no skills; whatever else goes wrong is a problem beside the
+ * skills that are well. Folders below a skill are not searched; links are followed once.
+ */
+export function scanSkills(folder: string, tier: SkillTier, limits: ScanLimits = defaultLimits): Scan {
+  const walk: Walk = { tier, limits, seen: new Set(), skills: [], problems: [] };
+  const root = realFolder(folder, walk);
+  if (root === undefined) return walk;
+  const stack: Stop[] = [{ path: root, shown: resolve(folder), depth: 0 }];
+  for (let stop = stack.pop(); stop !== undefined; stop = stack.pop()) {
+    if (walk.seen.has(stop.path)) continue;
+    if (walk.seen.size >= limits.folders) {
+      problem(
+        walk,
+        folder,
+        "scan-limit",
+        `more than ${limits.folders} folders; those after \`${stop.shown}\` were not read`,
+      );
+      break;
+    }
+    walk.seen.add(stop.path);
+    stack.push(...visit(stop, walk).reverse());
+  }
+  return { skills: walk.skills, problems: walk.problems };
+}
+
+function realFolder(folder: string, walk: Walk): string | undefined {
+  try {
+    return isEmbedded(folder) ? folder : realpathSync(folder);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") {
+      problem(walk, folder, "folder-unreadable", `cannot be read: ${reason(error)}`);
+    }
+    return undefined;
+  }
+}
+
+function visit(stop: Stop, walk: Walk): Stop[] {
+  let entries: Dirent[];
+  try {
+    entries = readdirSync(stop.path, { withFileTypes: true });
+  } catch (error) {
+    // A root that is a file is as wrong as one that may not be read.
+    problem(walk, stop.shown, "folder-unreadable", `cannot be read: ${reason(error)}`);
+    return [];
+  }
+  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const file = skillEntry(entries);
+  if (file !== undefined) {
+    readSkill(stop, file.name, walk);
+    return [];
+  }
+  return entries.flatMap((entry) => below(stop, entry, walk));
+}
+
+function skillEntry(entries: readonly Dirent[]): Dirent | undefined {
+  return entries.find((e) => e.name === "SKILL.md") ??
+    entries.find((e) => e.name.toLowerCase() === "skill.md" && !e.isDirectory());
+}
+
+function below(stop: Stop, entry: Dirent, walk: Walk): Stop[] {
+  if (skippedFolders.has(entry.name)) return [];
+  const shown = join(stop.shown, entry.name);
+  let path = join(stop.path, entry.name);
+  if (entry.isSymbolicLink()) {
+    try {
+      path = realpathSync(path);
+      if (!statSync(path).isDirectory()) return [];
+    } catch (error) {
+      problem(walk, shown, "link-broken", `the link leads nowhere: ${reason(error)}`, "warning");
+      return [];
+    }
+  } else if (!entry.isDirectory()) {
+    return [];
+  }
+  if (stop.depth >= walk.limits.depth) {
+    problem(walk, shown, "scan-limit", `deeper than ${walk.limits.depth} folders; not read`, "warning");
+    return [];
+  }
+  return [{ path, shown, depth: stop.depth + 1 }];
+}
+
+function readSkill(stop: Stop, fileName: string, walk: Walk): void {
+  const file = join(stop.path, fileName);
+  const folderName = basename(stop.shown) || basename(stop.path);
+  let parsed: SkillFile;
+  try {
+    parsed = parseSkillFile(readHead(file, bodyCap, bodyBegun(file)), { file, folderName });
+  } catch (error) {
+    if (error instanceof NotRegular) {
+      problem(walk, file, "skill-not-a-file", `\`${fileName}\` is not a regular file`);
+    } else problem(walk, file, "skill-unreadable", `cannot be read: ${reason(error)}`);
+    return;
+  }
+  if (!parsed.ok) {
+    problem(walk, file, parsed.reason, `${place(parsed.at)}${parsed.message}; ${parsed.hint}`);
+    return;
+  }
+  const warnings = fileName === "SKILL.md" ? parsed.warnings : [...parsed.warnings, {
+    code: "filename-case",
+    message: `the file is named \`${escapeLine(fileName)}\`, not \`SKILL.md\``,
+  }];
+  for (const { code, message } of warnings) problem(walk, file, code, message, "warning");
+  walk.skills.push({ ...parsed.meta, tier: walk.tier, folder: stop.path, file, shadows: [] });
+}
+
+function place(at: Position): string {
+  return at.line > 1 ? `line ${at.line}: ` : "";
+}
+
+/** Whether a text reaches beyond the front matter to something that is not blank, or need not be read any further. */
+function bodyBegun(file: string): (text: string) => boolean {
+  let from: number | undefined;
+  return (text) => {
+    if (from === undefined) {
+      const split = splitFrontMatter(text, file);
+      if (!split.ok) return split.reason !== "frontmatter-unclosed" || text.length > frontMatterCap + 8;
+      from = split.bodyStart;
+    }
+    // A line end may be cut in two, so the fence is looked for again when the rest is blank.
+    if (/\S/.test(text.slice(from))) return true;
+    from = text.length > from + 8 ? text.length : undefined;
+    return false;
+  };
+}
+
+function problem(
+  walk: Walk,
+  path: string,
+  code: string,
+  message: string,
+  severity: SkillProblem["severity"] = "error",
+): void {
+  walk.problems.push({ path, code, message, severity });
+}
+
+export type BodyRead =
+  | { readonly ok: true; readonly body: SkillBody; readonly meta: SkillMeta }
+  | {
+    readonly ok: false;
+    readonly code: "skill_unreadable" | "skill_changed" | "skill_too_large";
+    readonly message: string;
+  };
+
+/**
+ * Reads a skill's file now. `meta` is what its front matter says at this moment, with a bound no wider than the one that
+ * the catalog knows. `skill_unreadable`: the file cannot be read, so an earlier body may stand in; `skill_changed`: it is no longer
+ * the skill that was asked for; `skill_too_large` names the size and the cap.
+ */
+export function readSkillBody(skill: Skill): BodyRead {
+  try {
+    const whole = readWhole(skill.file, bodyCap);
+    if (!whole.ok) {
+      return refused(
+        "skill_too_large",
+        `\`${skill.file}\` has ${whole.size} bytes; at most ${bodyCap} are loaded`,
+      );
+    }
+    const text = new TextDecoder().decode(whole.bytes);
+    const parsed = parseSkillFile(text, { file: skill.file, folderName: basename(skill.folder) });
+    if (!parsed.ok) {
+      return refused(
+        "skill_changed",
+        `\`${showPosition(parsed.at)}\` is no longer a skill: ${parsed.message}; ${parsed.hint}`,
+      );
+    }
+    if (parsed.meta.name !== skill.name) {
+      return refused(
+        "skill_changed",
+        `\`${skill.file}\` now holds the skill \`${escapeLine(parsed.meta.name)}\`, not \`${
+          escapeLine(skill.name)
+        }\``,
+      );
+    }
+    const body = text.slice(parsed.bodyStart).replace(/\r\n?/g, "\n");
+    const allowedTools = narrowerTools(skill.allowedTools, parsed.meta.allowedTools);
+    const { allowedTools: _declared, ...meta } = parsed.meta;
+    return {
+      ok: true,
+      meta: { ...meta, ...(allowedTools === undefined ? {} : { allowedTools }) },
+      body: {
+        body,
+        bytes: Buffer.byteLength(text.slice(parsed.bodyStart)),
+        sha256: createHash("sha256").update(whole.bytes).digest("hex"),
+        files: attachedFiles(skill),
+      },
+    };
+  } catch (error) {
+    return refused("skill_unreadable", `\`${skill.file}\` cannot be read: ${reason(error)}`);
+  }
+}
+
+function refused(code: Exclude<BodyRead, { ok: true }>["code"], message: string): BodyRead {
+  return { ok: false, code, message };
+}
+
+/** Relative paths with `/`, sorted; links are listed when they lead to a file inside the folder. */
+function attachedFiles(skill: Skill): string[] {
+  const files: string[] = [];
+  const queue = [{ inner: "", depth: 0 }];
+  for (let next = queue.shift(); next !== undefined && files.length < attachedCap; next = queue.shift()) {
+    let entries: Dirent[];
+    try {
+      entries = readdirSync(join(skill.folder, next.inner), { withFileTypes: true });
+    } catch {
+      continue;
+    }
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const inner = next.inner === "" ? entry.name : `${next.inner}/${entry.name}`;
+      if (entry.name.startsWith(".") || skippedFolders.has(entry.name)) continue;
+      if (entry.isDirectory() && next.depth < defaultLimits.depth) {
+        queue.push({ inner, depth: next.depth + 1 });
+      } else if (join(skill.folder, inner) !== skill.file && isInside(skill.folder, inner, entry)) {
+        files.push(inner);
+      }
+    }
+  }
+  return files.slice(0, attachedCap).sort();
+}
+
+function isInside(folder: string, inner: string, entry: Dirent): boolean {
+  if (entry.isFile()) return true;
+  if (!entry.isSymbolicLink()) return false;
+  try {
+    const real = realpathSync(join(folder, inner));
+    return real.startsWith(folder + sep) && statSync(real).isFile();
+  } catch {
+    return false;
+  }
+}
+
+export type AttachedRead =
+  | { readonly ok: true; readonly text: string; readonly bytes: number; readonly cut: boolean }
+  | { readonly ok: false; readonly code: string; readonly message: string };
+
+/**
+ * A text file of the skill's folder: at most `maxBytes` of it, `bytes` is its true size. Codes: `bad_path`, `not_found`,
+ * `outside_skill` (by its real path), `not_a_file`, `binary`, `unreadable`.
+ */
+export function readAttached(skill: Skill, path: string, maxBytes: number): AttachedRead {
+  const shown = escapeLine(path);
+  const fail = (code: string, message: string): AttachedRead => ({ ok: false, code, message });
+  if (
+    path === "" || path.includes("\0") || isAbsolute(path) || /^[A-Za-z]:|\\/.test(path) ||
+    path.split("/").includes("..")
+  ) {
+    return fail(
+      "bad_path",
+      `\`${shown}\` is not a path inside the skill's folder; name it as listed, such as \`references/a.md\``,
+    );
+  }
+  try {
+    const written = join(skill.folder, path);
+    const real = isEmbedded(written) ? written : realpathSync(written);
+    if (!real.startsWith(skill.folder + sep)) {
+      return fail("outside_skill", `\`${shown}\` leads out of the skill's folder`);
+    }
+    const facts = statSync(real);
+    if (!facts.isFile()) return fail("not_a_file", `\`${shown}\` is not a regular file`);
+    const text = readHead(real, maxBytes, () => false);
+    if (isBinary(text)) {
+      return fail("binary", `\`${shown}\` is not a text file (${facts.size} bytes)`);
+    }
+    return { ok: true, text, bytes: facts.size, cut: facts.size > maxBytes };
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return fail("not_found", `the skill has no file \`${shown}\``);
+    return fail("unreadable", `\`${shown}\` cannot be read: ${reason(error)}`);
+  }
+}
+
+// A stray byte of an older encoding does not make a text unreadable.
+function isBinary(text: string): boolean {
+  return text.includes("\0") || (text.match(/\uFFFD/g)?.length ?? 0) > text.length / 100;
+}
+
+function errorCode(error: unknown): string | undefined {
+  return typeof error === "object" && error !== null && "code" in error ? String(error.code) : undefined;
+}
+
+function reason(error: unknown): string {
+  return errorCode(error) ?? (error instanceof Error ? error.message : String(error));
+}

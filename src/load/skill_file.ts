@@ -1,0 +1,274 @@
+// SKILL.md → what its front matter says. Tolerant where the public ecosystem is loose, closed where a bound is damaged.
+import { type FrontMatterFault, parseBlock, splitFrontMatter } from "./front_matter.ts";
+import { readFlag, readToolBound, readToolList } from "./skill_bounds.ts";
+import { readTrigger } from "./skill_trigger.ts";
+import type { YamlDocument } from "./yaml.ts";
+import type { Position } from "../core/problem.ts";
+import { dropHidden, type SkillMeta } from "../core/skill.ts";
+import { escapeLine } from "../core/text.ts";
+
+export type SkillWarning = { readonly code: string; readonly message: string };
+
+export type SkillFile =
+  | {
+    readonly ok: true;
+    readonly meta: SkillMeta;
+    readonly warnings: readonly SkillWarning[];
+    /** Offset into the text, in UTF-16 units, where the body begins. */
+    readonly bodyStart: number;
+  }
+  | FrontMatterFault;
+
+/** The fields of a block, found under any spelling of their names. */
+export type Fields = {
+  readonly document: YamlDocument;
+  /** Spellings of `name` that the block holds, the exact one first; upper case, blanks, `-` and `_` do not count. */
+  spellings(name: string): readonly string[];
+  value(key: string): unknown;
+};
+
+/**
+ * Reads a SKILL.md, or the beginning of one that reaches beyond its front matter to the first byte that is not blank.
+ * Refuses what could not be read as its author meant it; everything else loads, with warnings whose codes are stable.
+ */
+export function parseSkillFile(
+  text: string,
+  from: { readonly file: string; readonly folderName: string },
+): SkillFile {
+  const split = splitFrontMatter(text, from.file);
+  if (!split.ok) return split;
+  const block = parseBlock(split.block, from.file);
+  if (!block.ok) return block;
+  const content = block.document.value;
+  if (content !== null && (typeof content !== "object" || Array.isArray(content))) {
+    return refuse(
+      "frontmatter-not-map",
+      "the front matter is not a list of `key: value` lines",
+      top(from.file),
+      {
+        hint: "write `name:` and `description:` lines",
+      },
+    );
+  }
+  const fields = fieldsOf(block.document);
+  const warnings: SkillWarning[] = [];
+  const warn = (code: string, message: string) => {
+    if (!warnings.some((w) => w.code === code && w.message === message)) warnings.push({ code, message });
+  };
+  if (block.repaired) {
+    warn("yaml-repaired", "the front matter is not valid YAML; values were put in quotes to read it");
+  }
+  const meta = readMeta(fields, from, warn);
+  if ("reason" in meta) return meta;
+  if (text.slice(split.bodyStart).trim() === "") {
+    return refuse("body-empty", "there is nothing after the front matter", top(from.file), {
+      hint: "write the instructions below the closing `---` line",
+    });
+  }
+  return { ok: true, meta, warnings, bodyStart: split.bodyStart };
+}
+
+export type Warn = (code: string, message: string) => void;
+
+function readMeta(
+  fields: Fields,
+  from: { readonly file: string; readonly folderName: string },
+  warn: Warn,
+): SkillMeta | FrontMatterFault {
+  const description = readText(fields, "description", from.file, warn);
+  if (typeof description !== "string") return description;
+  const name = readText(fields, "name", from.file, warn);
+  if (typeof name !== "string") return name;
+  const unsafe = checkName(name, fields, from.file);
+  if (unsafe !== undefined) return unsafe;
+  warnOfName(name, from.folderName, warn);
+  warnOfDescription(description, warn);
+  warnOfOptionalFields(fields, warn);
+  for (const text of [name, description]) {
+    if (hidesCharacters(text)) {
+      warn("hidden-characters", `\`${escapeLine(text.slice(0, 80))}\` holds characters that cannot be seen`);
+    }
+  }
+  const allowedTools = readToolBound(fields, warn);
+  const version = readVersion(fields);
+  return {
+    name,
+    description,
+    ...(version === undefined ? {} : { version }),
+    ...(allowedTools === undefined ? {} : { allowedTools }),
+    ...readTrigger(fields, warn),
+    requires: readToolList(fields, allowedTools !== undefined, warn),
+    mode: fields.value("mode") === "fork" ? "fork" : "inline",
+    modelInvocable: !readFlag(fields, "disable-model-invocation", "closed-when-true", warn),
+    userInvocable: readFlag(fields, "user-invocable", "closed-when-false", warn),
+  };
+}
+
+function fieldsOf(document: YamlDocument): Fields {
+  const content = (document.value ?? {}) as Readonly<Record<string, unknown>>;
+  const keys = Object.keys(content);
+  // Nearly every key is written as it should be.
+  const odd = keys.filter((key) => !spelled.has(key));
+  return {
+    document,
+    spellings(name) {
+      const exact = Object.hasOwn(content, name) ? [name] : [];
+      if (odd.length === 0) return exact;
+      const wanted = bareKey(name);
+      return [...exact, ...odd.filter((key) => key !== name && bareKey(key) === wanted)];
+    },
+    value: (key) => Object.hasOwn(content, key) ? content[key] : undefined,
+  };
+}
+
+const spelled = new Set([
+  "name",
+  "description",
+  "version",
+  "license",
+  "metadata",
+  "allowed-tools",
+  "disable-model-invocation",
+  "user-invocable",
+]);
+
+function bareKey(key: string): string {
+  return key.toLowerCase().replace(/[-_ ]/g, "");
+}
+
+// `name` and `description`: text, or one value that is turned to text as it is spelled.
+function readText(
+  fields: Fields,
+  field: "name" | "description",
+  file: string,
+  warn: Warn,
+): string | FrontMatterFault {
+  const [key = field] = fields.spellings(field);
+  const value = fields.value(key);
+  // Positions are worked out only for what is wrong.
+  const place = () => (value === undefined ? top(file) : fields.document.at([key]));
+  if (typeof value === "object" && value !== null) {
+    return refuse(`${field}-type`, `\`${field}\` is a ${Array.isArray(value) ? "list" : "map"}`, place(), {
+      hint: `write \`${field}\` as one text`,
+    });
+  }
+  const scalar = fields.document.scalar([key]);
+  const text =
+    (typeof value === "string" ? value : value === undefined || value === null ? "" : scalar?.source ?? "")
+      .trim();
+  if (text === "") {
+    return refuse(
+      `${field}-missing`,
+      `the front matter has no \`${field}\``,
+      place(),
+      {
+        hint: field === "name"
+          ? "add a line such as `name: my-skill`"
+          : "add a line such as `description: what it does, and when to use it`",
+      },
+    );
+  }
+  if (typeof value !== "string") {
+    warn(`${field}-coerced`, `\`${field}\` is ${typeof value}; it is read as the text \`${text}\``);
+  }
+  if (scalar?.cut === true) {
+    warn("comment-in-value", `\`${field}\` was cut at \` #\`; put the value in quotes to keep the rest`);
+  }
+  if (key !== field) warn("field-alias", `\`${key}\` is read as \`${field}\``);
+  return field === "name" ? text.normalize("NFC") : text;
+}
+
+// A name is shown, compared and typed by people, and never used as a path; what could act as one does not load at all.
+function checkName(name: string, fields: Fields, file: string): FrontMatterFault | undefined {
+  // deno-lint-ignore no-control-regex
+  if (!/[/\\\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(name) && name !== "." && name !== "..") {
+    return undefined;
+  }
+  const [key] = fields.spellings("name");
+  return refuse(
+    "name-unsafe",
+    `the name \`${escapeLine(name.slice(0, 80))}\` holds a path separator or a control character`,
+    key === undefined ? top(file) : fields.document.at([key]),
+    { hint: "use lower-case letters, digits and single hyphens" },
+  );
+}
+
+function warnOfName(name: string, folderName: string, warn: Warn): void {
+  if (name.normalize("NFKC") !== folderName.normalize("NFKC")) {
+    warn("name-dir-mismatch", `the name \`${name}\` differs from its folder \`${folderName}\``);
+  }
+  if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name)) {
+    warn("name-invalid", `the name \`${name}\` is not made of lower-case letters, digits and single hyphens`);
+  }
+  const length = [...name].length;
+  if (length > 64) warn("name-too-long", `the name has ${length} characters; at most 64 are expected`);
+}
+
+// Closing tags, and tags that hosts put around their own text. Tags such as <file> or <name> are ordinary in descriptions.
+const hostTags =
+  "system(?:[-_](?:reminder|prompt|message))?|assistant|human|developer|skills?|(?:available|active)[-_]skills?|" +
+  "instructions?|tool[-_](?:calls?|use|results?|response)|function[-_](?:calls?|results?)|invoke|" +
+  "user[-_](?:instructions|message|query)|environment[-_](?:context|details)|(?:local[-_])?command[-_](?:name|message|args|stdout)";
+const hostMarkup = new RegExp(
+  `<\\s*/\\s*[a-z][\\w:.-]*\\s*>|<\\|[\\w-]+\\|>|<\\s*(?:antml:[\\w-]+|${hostTags})(?:\\s[^<>]*)?/?>`,
+  "i",
+);
+
+function warnOfDescription(description: string, warn: Warn): void {
+  const length = [...description].length;
+  if (length > 1024) {
+    warn("description-too-long", `the description has ${length} characters; at most 1024 are expected`);
+  }
+  const tag = hostMarkup.exec(description)?.[0];
+  if (tag !== undefined) {
+    warn("description-markup", `the description holds the tag \`${escapeLine(tag.slice(0, 40))}\``);
+  }
+}
+
+// Joiners are part of emoji and of several scripts; a black flag carries the tag characters of a region.
+const visible =
+  /(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})|(?<=(?![\p{Script=Latin}\p{Script=Han}])[\p{L}\p{M}])[\u200c\u200d](?=[\p{L}\p{M}])|\u{1f3f4}[\u{e0020}-\u{e007f}]+/gu;
+
+function hidesCharacters(text: string): boolean {
+  if (dropHidden(text) === text) return false;
+  const rest = text.replace(visible, "");
+  return dropHidden(rest) !== rest;
+}
+
+function warnOfOptionalFields(fields: Fields, warn: Warn): void {
+  const compatibility = fields.value("compatibility");
+  if (compatibility !== undefined && compatibility !== null) {
+    if (typeof compatibility !== "string") warn("compatibility-type", "`compatibility` is not text");
+    else if ([...compatibility].length > 500) {
+      warn("compatibility-too-long", "`compatibility` has more than 500 characters");
+    }
+    const scalar = fields.document.scalar(["compatibility"]);
+    if (scalar?.cut === true) {
+      warn("comment-in-value", "`compatibility` was cut at ` #`");
+    }
+  }
+  const metadata = fields.value("metadata");
+  if (
+    metadata !== undefined && metadata !== null && (typeof metadata !== "object" || Array.isArray(metadata))
+  ) {
+    warn("metadata-type", "`metadata` is not a map");
+  }
+}
+
+function readVersion(fields: Fields): string | undefined {
+  const source = fields.document.scalar(["version"])?.source.trim();
+  return source === undefined || source === "" || fields.value("version") === null ? undefined : source;
+}
+
+function top(file: string): Position {
+  return { file, line: 1, col: 1 };
+}
+
+function refuse(
+  reason: string,
+  message: string,
+  at: Position,
+  more: { readonly hint: string },
+): FrontMatterFault {
+  return { ok: false, reason, message, hint: more.hint, at };
+}
