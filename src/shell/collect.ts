@@ -1,0 +1,432 @@
+// Walks a syntax tree and collects what is judged: simple commands at any depth, redirections, path operands.
+import type { Part } from "../core/facts.ts";
+import { type Operand, operandsOf } from "./operands.ts";
+import { readRedirect } from "./redirects.ts";
+import {
+  type Assignment,
+  type Command,
+  type CommandNode,
+  forEachChild,
+  type ParsedScript,
+  parseScript,
+  type Redirection,
+  type Statement,
+  type SyntaxNode,
+  type Word,
+} from "./syntax.ts";
+import {
+  hasSubscriptCommand,
+  type Inner,
+  literalOutput,
+  setsEnvironment,
+  unwrap,
+  type Wrapped,
+} from "./unwrap.ts";
+import { assignmentShape, changesLook, quoted, type Shape, shapeOf, shapesOf } from "./words.ts";
+
+export type Fault = { readonly code: string; readonly message: string };
+export type Level = Part["level"];
+
+/** One file that a redirection opens. `written` is undefined when the target is not known. */
+export type OpenedFile = {
+  readonly written?: string;
+  readonly access: "read" | "write";
+  readonly text: string;
+  /** The shell may have left its first folder by then: a relative target is somewhere else. */
+  readonly afterCd: boolean;
+  readonly level: Level;
+};
+
+export type FoundOperand = Operand & { readonly afterCd: boolean; readonly level: Level };
+
+export type Collected = {
+  readonly parts: Part[];
+  readonly redirections: OpenedFile[];
+  readonly operands: FoundOperand[];
+  readonly faults: Fault[];
+  /** A cd, or something that may hold one, was seen. */
+  moved: boolean;
+  /** How many commands were found inside others. */
+  unwrapped: number;
+};
+
+type Context = {
+  readonly out: Collected;
+  /** What positions of the nodes at hand refer to. */
+  readonly source: string;
+  readonly level: Level;
+  readonly statusHidden: boolean;
+  /** Wrappers and shell texts around this node. */
+  readonly depth: number;
+  /** What the command reads from the pipe before it, when that is known. */
+  readonly input?: string;
+};
+
+const deepest = 48;
+const mostInner = 4096;
+
+/** Collects everything from a parsed source, in the order of the text. */
+export function collect(script: ParsedScript, source: string): Collected {
+  const out: Collected = {
+    parts: [],
+    redirections: [],
+    operands: [],
+    faults: [],
+    moved: false,
+    unwrapped: 0,
+  };
+  walkScript(script, { out, source, level: "top", statusHidden: false, depth: 0 });
+  return out;
+}
+
+function walkScript(script: ParsedScript, at: Context): void {
+  for (const error of script.errors ?? []) {
+    at.out.faults.push({ code: "syntax_error", message: `the command is not valid bash: ${error.message}` });
+  }
+  walkList(script.commands, { ...at, source: script.source ?? at.source });
+}
+
+function walkList(statements: readonly Statement[], at: Context): void {
+  const several = statements.length > 1;
+  for (const { command, background } of statements) {
+    walkNode(command, several || background === true ? hide(at) : at);
+  }
+}
+
+function hide(at: Context): Context {
+  return at.statusHidden ? at : { ...at, statusHidden: true };
+}
+
+function inside(at: Context): Context {
+  const { input: _, ...rest } = at;
+  return { ...rest, level: "inner" };
+}
+
+type Node = Statement["command"] | CommandNode;
+
+function walkNode(node: Node, at: Context): void {
+  switch (node.type) {
+    case "Command":
+      return simple(node, at);
+    case "AndOr":
+      return node.commands.forEach((c) => walkNode(c, hide(at)));
+    case "Pipeline":
+      return pipeline(node, at);
+    case "Redirected":
+      walkNode(node.command, at);
+      return looseRedirects(node.redirects, at);
+    case "Function":
+      shadow(node, at, `${quoted(node.name.text)} is defined as a function`);
+      return looping(at, () => walkCompound(node.body, inside(at)));
+    case "Coproc":
+      shadow(node, at, "`coproc` runs a command in the background");
+      return walkCompound(node.body, inside(at));
+    default:
+      return walkCompound(node, at);
+  }
+}
+
+type Compound =
+  | Extract<CommandNode, { type: "Function" }>["body"]
+  | Extract<CommandNode, { type: "Coproc" }>["body"];
+
+function walkCompound(node: Compound, at: Context): void {
+  const inner = hide(at);
+  switch (node.type) {
+    case "Command":
+    case "Redirected":
+      return walkNode(node, at);
+    case "CompoundList":
+      return walkList(node.commands, at);
+    case "Subshell":
+    case "BraceGroup":
+      return walkList(node.body.commands, at);
+    case "If":
+      for (const branch of [node, ...node.elif]) {
+        walkList(branch.clause.commands, inner);
+        walkList(branch.then.commands, inner);
+      }
+      return walkList(node.else?.commands ?? [], inner);
+    case "While":
+      return looping(at, () => {
+        walkList(node.clause.commands, inner);
+        walkList(node.body.commands, inner);
+      });
+    case "For":
+    case "Select":
+      if (setsEnvironment(node.name.text)) {
+        shadow(node, at, `${quoted(node.name.text)} is set for what follows`);
+      }
+      looseWords(node.wordlist ?? [], at);
+      return looping(at, () => walkList(node.body.commands, inner));
+    case "ArithmeticFor":
+      for (const expression of [node.initialize, node.test, node.update]) {
+        if (expression !== undefined) arithmetic(expression, at);
+      }
+      return looping(at, () => walkList(node.body.commands, inner));
+    case "Case":
+      looseWords([node.word, ...node.items.flatMap((item) => item.pattern)], at);
+      return node.items.forEach((item) => walkList(item.body.commands, inner));
+    case "ArithmeticCommand":
+      return node.expression === undefined ? undefined : arithmetic(node.expression, at);
+    case "TestCommand":
+      return test(node.expression, at);
+  }
+}
+
+// What a loop's body does late happens before what it does early, one turn later.
+function looping(at: Context, walk: () => void): void {
+  const { out } = at;
+  const [redirections, operands, moved] = [out.redirections.length, out.operands.length, out.moved];
+  walk();
+  if (moved || !out.moved) return;
+  for (let i = redirections; i < out.redirections.length; i++) {
+    out.redirections[i] = late(out.redirections[i]);
+  }
+  for (let i = operands; i < out.operands.length; i++) out.operands[i] = late(out.operands[i]);
+}
+
+function late<T extends { readonly afterCd: boolean }>(found: T | undefined): T {
+  return { ...found as T, afterCd: true };
+}
+
+function pipeline(node: Extract<Node, { type: "Pipeline" }>, at: Context): void {
+  const timed = node.prefixes.some((p) => p.type === "Time");
+  const negated = node.prefixes.some((p) => p.type === "Negation");
+  const [first] = node.commands;
+  let inner = node.commands.length > 1 || negated ? hide(at) : at;
+  if (timed) {
+    const words = node.commands.length === 1 && first?.type === "Command" ? commandShapes(first) : [];
+    const why = "`time` runs another command";
+    const time: Shape = { text: "time", path: "time" };
+    if (words.length > 0) {
+      addPart(at, { words: [time, ...words], assignments: [], text: textOf(node, at), why, keyword: true });
+    } else shadow(node, at, why);
+    inner = inside(inner);
+  }
+  let input: string | undefined;
+  for (const command of node.commands) {
+    walkNode(command, input === undefined ? inner : { ...inner, input });
+    input = command.type === "Command" ? printed(command, inner) : undefined;
+  }
+}
+
+// What `echo` and `cat <<…` are sure to write into the pipe.
+function printed(node: Command, at: Context): string | undefined {
+  const words = commandShapes(node);
+  const [redirect] = node.redirects;
+  if (words.length === 1 && words[0]?.text === "cat" && redirect !== undefined) {
+    return readRedirect(redirect, textOf(redirect, at)).input;
+  }
+  return literalOutput(words);
+}
+
+function commandShapes(node: Command): readonly Shape[] {
+  if (node.name === undefined) return [];
+  return [
+    ...shapesOf(node.name),
+    ...node.args.flatMap((arg) => arg.type === "Word" ? shapesOf(arg) : [assignmentShape(arg)]),
+  ];
+}
+
+type Draft = {
+  readonly words: readonly Shape[];
+  readonly assignments: readonly string[];
+  readonly text: string;
+  /** Why allow rules do not cover it, whatever its words are. */
+  readonly why?: string;
+  /** The first word is a keyword: `why` may be named, and what follows is walked by itself. */
+  readonly keyword?: true;
+  readonly input?: string;
+};
+
+function simple(node: Command, at: Context): void {
+  let why: string | undefined, input = at.input;
+  for (const redirect of node.redirects) {
+    const read = openRedirect(redirect, at);
+    why ??= read.why;
+    input = read.input ?? input;
+  }
+  const prefix = node.prefix.filter((p): p is Assignment => p.type === "Assignment");
+  const shapes = prefix.map(assignmentShape);
+  why ??= shapes.find((s) => s.why !== undefined)?.why;
+  const words = commandShapes(node);
+  if (words.length > 0 || prefix.length > 0 || why !== undefined) {
+    addPart(at, {
+      words,
+      assignments: shapes.map((s) => s.text),
+      text: textOf(node, at),
+      ...(why === undefined ? {} : { why }),
+      ...(input === undefined ? {} : { input }),
+    });
+  }
+  for (const child of [...node.prefix, ...(node.name === undefined ? [] : [node.name]), ...node.suffix]) {
+    descend(child, at);
+  }
+}
+
+// Adds the part, its operands, and the parts of whatever it runs.
+function addPart(at: Context, draft: Draft): void {
+  const { out, level } = at;
+  const { words, assignments } = draft;
+  const wrapped: Wrapped = draft.keyword === true ? { inner: [] } : unwrap(words);
+  const unknown = draft.keyword === true ? undefined : draft.why;
+  const hard = unknown ?? words.find((w) => w.why !== undefined)?.why ?? programGlob(words) ??
+    (wrapped.hidden ? wrapped.why : undefined);
+  const soft = draft.why ?? wrapped.why ??
+    (assignments.length > 0 ? `${quoted(assignments[0] ?? "")} is set for it` : undefined);
+  const blurs = words.flatMap((w, i) => w.blur === undefined ? [] : [{ at: i, ...w.blur }]);
+  out.parts.push({
+    argv: words.map((w) => w.text),
+    ...(blurs.length === 0 ? {} : { blurs }),
+    text: draft.text,
+    assignments,
+    level,
+    ...(hard ?? soft) === undefined ? {} : { notUnderstood: hard ?? soft ?? "" },
+    ...(hard === undefined && soft !== undefined ? { nameable: true as const } : {}),
+    ...(at.statusHidden ? { statusHidden: true as const } : {}),
+  });
+  for (const operand of draft.keyword === true ? [] : operandsOf(words)) {
+    out.operands.push({ ...operand, afterCd: out.moved, level });
+  }
+  for (const inner of wrapped.inner) addInner(at, inner);
+  if (wrapped.readsCommands === true && draft.input !== undefined) {
+    addInner(at, { kind: "script", text: draft.input });
+  }
+  if (wrapped.moves === true) out.moved = true;
+}
+
+function programGlob(words: readonly Shape[]): string | undefined {
+  const [program] = words;
+  return program?.blur === undefined
+    ? undefined
+    : `${quoted(program.text)} stands for a program that is only known when it runs`;
+}
+
+function addInner(at: Context, inner: Inner): void {
+  const { out } = at;
+  if (at.depth >= deepest || ++out.unwrapped > mostInner) {
+    if (!out.faults.some((f) => f.code === "too_complex")) {
+      out.faults.push({ code: "too_complex", message: "the command nests too many commands in one another" });
+    }
+    return;
+  }
+  const deeper = { ...inside(at), depth: at.depth + 1 };
+  if (inner.kind === "command") {
+    if (inner.words.length === 0) return;
+    const text = inner.words.map((w) => w.text).join(" ");
+    return addPart(deeper, { words: inner.words, assignments: inner.assignments, text });
+  }
+  const script = parseScript(inner.text);
+  // A text that is no shell source runs nothing, or only what stands before the fault.
+  const faults = out.faults.length;
+  walkScript(script, { ...deeper, source: inner.text });
+  out.faults.splice(
+    faults,
+    out.faults.length,
+    ...out.faults.slice(faults).filter((f) => f.code !== "syntax_error"),
+  );
+}
+
+// A part that stands for something that is no simple command: nothing covers it.
+function shadow(node: SyntaxNode, at: Context, why: string): void {
+  addPart(at, { words: [], assignments: [], text: textOf(node, at), why });
+}
+
+function textOf(node: { readonly pos: number; readonly end: number }, at: Context): string {
+  return at.source.slice(node.pos, node.end);
+}
+
+function openRedirect(node: Redirection, at: Context): ReturnType<typeof readRedirect> {
+  const read = readRedirect(node, textOf(node, at));
+  const { out, level } = at;
+  if (read.opened !== undefined) out.redirections.push({ ...read.opened, afterCd: out.moved, level });
+  return read;
+}
+
+// Redirections of compound commands belong to no part.
+function looseRedirects(nodes: readonly Redirection[], at: Context): void {
+  for (const node of nodes) {
+    descend(node, at);
+    const { why, input } = openRedirect(node, at);
+    if (why !== undefined) shadow(node, at, why);
+    // A group that reads a known text may hold a shell: `{ sh; } <<…`.
+    if (
+      input !== undefined &&
+      at.out.parts.some((p) => p.notUnderstood?.endsWith("runs what it reads") === true)
+    ) {
+      addInner(at, { kind: "script", text: input });
+    }
+  }
+}
+
+// Words of loops and cases are not run; what is in them may be.
+function looseWords(words: readonly Word[], at: Context): void {
+  for (const word of words) {
+    descend(word, at);
+    const why = harm(word);
+    if (why !== undefined) shadow(word, at, why);
+  }
+}
+
+// Plain variables do no harm where they become neither program nor argument.
+function harm(word: Word): string | undefined {
+  const { why } = shapeOf(word);
+  if (changesLook(word.text)) return why;
+  return why === undefined || !hasEffect(word) ? undefined : why;
+}
+
+function hasEffect(node: SyntaxNode): boolean {
+  if (node.type === "ParameterExpansion") {
+    return node.prefix === "!" || node.index !== undefined ||
+      (node.operation !== undefined && node.operation.type !== "Remove");
+  }
+  if (
+    ["CommandExpansion", "ProcessSubstitution", "ArithmeticExpansion", "LocaleString"].includes(node.type)
+  ) return true;
+  let found = false;
+  forEachChild(node, (child) => {
+    found ||= hasEffect(child);
+  });
+  return found;
+}
+
+function arithmetic(node: SyntaxNode, at: Context): void {
+  descend(node, at);
+  if (!/^[\s0-9+\-*/%<>=!&|()]*$/.test(textOf(node, at))) {
+    shadow(node, at, `${quoted(textOf(node, at))} is computed`);
+  }
+}
+
+const computing = /^-(eq|ne|lt|le|gt|ge|v|R)$/;
+
+function test(node: SyntaxNode, at: Context): void {
+  if (node.type !== "TestUnary" && node.type !== "TestBinary") {
+    return forEachChild(node, (child) => test(child, at));
+  }
+  const words = node.type === "TestUnary" ? [node.operand] : [node.left, node.right];
+  looseWords(words, at);
+  if (!computing.test(node.operator)) return;
+  for (const word of words) {
+    const { text, blur } = shapeOf(word);
+    if (
+      blur === undefined &&
+      (/^[-+]?[0-9]+$/.test(text) || (/^-[vR]$/.test(node.operator) && /^[A-Za-z0-9_]+$/.test(text)))
+    ) continue;
+    shadow(word, at, `${quoted(word.text)} is computed`);
+    if (hasSubscriptCommand(text)) addInner(at, { kind: "script", text: `: "${text}"` });
+  }
+}
+
+// Finds the scripts inside words, values, here-documents and expressions.
+function descend(node: SyntaxNode, at: Context): void {
+  if (node.type === "Script") return walkScript(node, hide(inside(at)));
+  if (node.type === "BraceExpansion" || node.type === "ExtendedGlob") {
+    // Their raw text may hold what the tree does not show.
+    if (/[$`]|[<>]\(/.test(node.text) && (node.parts ?? []).length === 0) {
+      const script = parseScript(`: "${node.text}"`);
+      walkScript(script, { ...inside(at), source: `: "${node.text}"` });
+    }
+  }
+  forEachChild(node, (child) => descend(child, at));
+}

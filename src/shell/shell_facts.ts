@@ -1,0 +1,168 @@
+// What one shell command would do, as subjects for the decision: its parts, the files that it redirects to and from, and
+// the paths among its arguments.
+import { commandRisk, strongest } from "../core/command_risk.ts";
+import type { Risk } from "../core/decision.ts";
+import type { PathFact, Subject } from "../core/facts.ts";
+import { wildcard } from "../core/text.ts";
+import { riskyUses } from "../core/risky_options.ts";
+import type { FoundOperand, OpenedFile } from "./collect.ts";
+import { parseShell, type ShellText } from "./parse.ts";
+
+export type ShellPlace = {
+  readonly root: string;
+  readonly home: string;
+  /** Absolute; the root when absent. */
+  readonly cwd?: string;
+  /** Facts of a path that is written relative to `cwd`. */
+  readonly pathFact: (written: string, cwd: string) => PathFact;
+  /** Names in a folder, for wildcards. May throw where there is none. */
+  readonly list: (folder: string) => readonly string[];
+  /** Whether something is there. May throw where that cannot be known. */
+  readonly exists: (path: string) => boolean;
+};
+
+export type ShellFacts = {
+  readonly subjects: readonly [Subject, ...Subject[]];
+  /** The highest of all parts; a redirection to a file makes it write at least. */
+  readonly risk: Risk;
+  readonly errors: readonly { readonly code: string; readonly message: string }[];
+};
+
+/** Never throws. Subjects keep the order of the text: parts, redirections, operands. */
+export function shellFacts(command: string, at: ShellPlace): ShellFacts {
+  const text = parseShell(command);
+  if (text.errors.length > 0) return { subjects: [{ kind: "call" }], risk: "execute", errors: text.errors };
+  const cwd = at.cwd ?? at.root;
+  const known = new Map<string, PathFact>();
+  const fact = (written: string): PathFact => {
+    const found = known.get(written) ?? at.pathFact(written, cwd);
+    known.set(written, found);
+    return found;
+  };
+  const subjects: Subject[] = text.parts.map((part) => ({ kind: "part", part: guarded(part, cwd, at) }));
+  for (const file of text.redirections) subjects.push(...redirectionSubjects(file, fact));
+  subjects.push(...operandSubjects(text.operands, fact, cwd, at));
+  const [first, ...others] = subjects;
+  return {
+    subjects: first === undefined ? [{ kind: "call" }] : [first, ...others],
+    risk: riskOf(text),
+    errors: [],
+  };
+}
+
+function riskOf(text: ShellText): Risk {
+  let risk: Risk = "read";
+  for (const part of text.parts) risk = strongest(risk, commandRisk(part));
+  return text.redirections.some((r) => r.access === "write") ? strongest(risk, "write") : risk;
+}
+
+type Part = ShellText["parts"][number];
+
+// `sort *` with a file named `-o` there is a command that nobody wrote.
+function guarded(part: Part, cwd: string, at: ShellPlace): Part {
+  const open = part.blurs?.filter((b) => b.glob === true && /^$|^-/.test(b.pieces[0] ?? "")) ?? [];
+  if (open.length === 0 || part.notUnderstood !== undefined) return part;
+  const options = namesIn(cwd, at).filter((name) => name.startsWith("-"));
+  if (options.length === 0) return part;
+  const argv = [...part.argv, ...options];
+  if (riskyUses(argv).every((use) => use.at < part.argv.length)) return part;
+  return {
+    ...part,
+    notUnderstood: `\`${part.argv[open[0]?.at ?? 0]}\` would take the file \`${options[0]}\` for an option`,
+  };
+}
+
+function redirectionSubjects(file: OpenedFile, fact: (written: string) => PathFact): readonly Subject[] {
+  const tool = file.access === "write" ? "write_file" : "read_file";
+  const read = file.access === "read";
+  if (file.written === undefined) {
+    return [unknownTarget(file, `where \`${file.text}\` leads is only known when it runs`)];
+  }
+  const subject: Subject = {
+    kind: "path",
+    tool,
+    path: fact(file.written),
+    operand: read || file.level === "inner",
+  };
+  if (!file.afterCd || isFixed(file.written)) {
+    return [subject.operand && !read ? { ...subject, operand: false } : subject];
+  }
+  // Where it leads after a cd is not known; where it would lead without is judged for what forbids it.
+  return [unknownTarget(file, `where \`${file.text}\` leads is not known after a cd`), {
+    ...subject,
+    operand: true,
+  }];
+}
+
+function unknownTarget(file: OpenedFile, why: string): Subject {
+  const part: Part = { argv: [], text: file.text, assignments: [], level: file.level, notUnderstood: why };
+  return { kind: "part", part };
+}
+
+function isFixed(written: string): boolean {
+  return written.startsWith("/") || written === "~" || written.startsWith("~/");
+}
+
+function operandSubjects(
+  operands: readonly FoundOperand[],
+  fact: (written: string) => PathFact,
+  cwd: string,
+  at: ShellPlace,
+): readonly Subject[] {
+  const seen = new Set<string>();
+  const subjects: Subject[] = [];
+  for (const operand of operands) {
+    const written = operand.glob === true ? matching(operand.written, cwd, at) : [operand.written];
+    for (const path of written) {
+      const key = `${operand.access} ${path}`;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      const found = fact(path);
+      if (!operand.sure && operand.glob !== true && !exists(found.absolute, at)) continue;
+      const tool = operand.access === "write" ? "write_file" : "read_file";
+      subjects.push({ kind: "path", tool, path: found, operand: true });
+    }
+  }
+  return subjects;
+}
+
+function exists(path: string, at: ShellPlace): boolean {
+  try {
+    return at.exists(path);
+  } catch {
+    return true;
+  }
+}
+
+function namesIn(folder: string, at: ShellPlace): readonly string[] {
+  try {
+    return at.list(folder);
+  } catch {
+    return [];
+  }
+}
+
+const mostMatches = 1000;
+
+// The files that a word with wildcards stands for. Classes count as any character: more files are looked at, never fewer.
+function matching(written: string, cwd: string, at: ShellPlace): readonly string[] {
+  const fixed = written.startsWith("~/") ? at.home + written.slice(1) : written;
+  const levels = fixed.split("/");
+  let found: readonly string[] = [""];
+  for (const [i, level] of levels.entries()) {
+    const lead = i === 0 ? "" : "/";
+    if (!/[*?[]/.test(level)) {
+      found = found.map((f) => f + lead + level);
+      continue;
+    }
+    const glob = level.replace(/\[[^\]]*\]|\?/g, "*");
+    found = found.flatMap((f) => {
+      const folder = f.startsWith("/") || (i > 0 && f === "") ? f || "/" : `${cwd}/${f}`;
+      const dots = level.startsWith(".");
+      return namesIn(folder, at).filter((n) => (dots || !n.startsWith(".")) && wildcard(glob, n)).map((n) =>
+        f + lead + n
+      );
+    }).slice(0, mostMatches);
+  }
+  return found;
+}

@@ -1,0 +1,376 @@
+// The commands inside a command: what env, xargs, `sh -c`, eval, `find -exec` and their kin run.
+import { programName, subcommandIndex } from "../core/program_options.ts";
+import { riskyUses } from "../core/risky_options.ts";
+import { anyWords, quoted, type Shape } from "./words.ts";
+import { changers, namers, shells, wrappers, type WrapperSpec } from "./wrapper_table.ts";
+
+export type Inner =
+  | { readonly kind: "command"; readonly words: readonly Shape[]; readonly assignments: readonly string[] }
+  | { readonly kind: "script"; readonly text: string };
+
+export type Wrapped = {
+  readonly inner: readonly Inner[];
+  /** Why an allow rule must name the command. */
+  readonly why?: string;
+  /** No allow rule can name it. */
+  readonly hidden?: true;
+  /** It runs what it reads from its input. */
+  readonly readsCommands?: true;
+  /** The shell may stand in another folder afterwards. */
+  readonly moves?: true;
+};
+
+/** Looks into one simple command. `words` holds the program and its arguments; there is at least one. */
+export function unwrap(words: readonly Shape[]): Wrapped {
+  const [first] = words;
+  if (first === undefined) return { inner: [] };
+  if (first.blur !== undefined) return { inner: afterUnknownProgram(words), moves: true };
+  const program = programName(first.text);
+  const special = unwrapBuiltin(program, words);
+  if (special !== undefined) return special;
+  if (shells.has(program)) return unwrapShell(program, words);
+  const spec = Object.hasOwn(wrappers, program) ? wrappers[program] : undefined;
+  const found = spec === undefined ? undefined : unwrapSpec(program, spec, words);
+  const options = optionCommands(program, words);
+  if (found !== undefined) return { ...found, inner: [...found.inner, ...options] };
+  if (/^ld(-linux.*|-musl.*|)\.so/.test(program)) {
+    return { inner: [command(words.slice(1))], why: `${quoted(program)} runs another program` };
+  }
+  return { inner: options };
+}
+
+// `$X rm y` is `rm y` when the variable is empty or names a wrapper.
+function afterUnknownProgram(words: readonly Shape[]): readonly Inner[] {
+  if (words[0]?.blur?.many !== true || words.length < 2) return [];
+  return [command(words.slice(1))];
+}
+
+function command(words: readonly Shape[], assignments: readonly string[] = []): Inner {
+  return { kind: "command", words, assignments };
+}
+
+function joined(words: readonly Shape[]): Inner {
+  return words.every((w) => w.blur === undefined)
+    ? { kind: "script", text: words.map((w) => w.text).join(" ") }
+    : command(words);
+}
+
+function unwrapBuiltin(program: string, words: readonly Shape[]): Wrapped | undefined {
+  const args = words.slice(1);
+  if (program === "command" && /^-[pvV]*[vV]/.test(args[0]?.text ?? "")) return { inner: [] };
+  if (program === "cd" || program === "pushd" || program === "popd") return { inner: [], moves: true };
+  if (!changers.has(program)) {
+    if (program === "printf" && args[0]?.text.startsWith("-v") === true) {
+      return { ...(subscripts(args) ?? { inner: [] }), why: "`printf -v` sets a variable" };
+    }
+    return namers.has(program) ? subscripts(args) : undefined;
+  }
+  const why = `${quoted(program)} changes what later commands do`;
+  switch (program) {
+    case "eval":
+      return { inner: args.length === 0 ? [] : [joined(args)], why: "`eval` runs a text", moves: true };
+    case "source":
+    case ".":
+      return {
+        inner: [],
+        why: `${quoted(program)} runs a file in this shell`,
+        readsCommands: true,
+        moves: true,
+      };
+    case "trap": {
+      const action = args.find((a) => a.text !== "--");
+      const script = action === undefined || /^-/.test(action.text) ? [] : [joined([action])];
+      return { inner: script, why: "`trap` runs a text later", moves: true };
+    }
+    case "alias": {
+      const texts = args.flatMap((a) => a.text.includes("=") ? [a.text.slice(a.text.indexOf("=") + 1)] : []);
+      return { inner: texts.map((text) => ({ kind: "script", text })), why };
+    }
+    case "set":
+      if (
+        args.every((a) =>
+          a.blur === undefined && /^([-+][euxo]+|pipefail|errexit|nounset|xtrace)$/.test(a.text)
+        )
+      ) return { inner: [] };
+      return { inner: [], why };
+    case "read":
+    case "mapfile":
+    case "readarray":
+    case "getopts":
+      return subscripts(args) ??
+        (args.every((a) => !setsEnvironment(a.text)) ? { inner: [] } : { inner: [], why });
+    default:
+      return subscripts(args) ?? { inner: [], why };
+  }
+}
+
+/** Whether a variable of this name may be one that programs look at. */
+export function setsEnvironment(name: string): boolean {
+  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) &&
+    (/[A-Z]{2}|_/.test(name) && /[A-Z]/.test(name) || /_proxy$/i.test(name));
+}
+
+// `test -v 'a[$(cmd)]'` computes the subscript, and with it runs the command, although the word is quoted.
+function subscripts(args: readonly Shape[]): Wrapped | undefined {
+  const texts = args.filter((a) => hasSubscriptCommand(a.text)).map((a) => a.text);
+  if (texts.length === 0) return undefined;
+  return {
+    inner: texts.map((text) => ({ kind: "script", text: `: "${text}"` })),
+    why: `the subscript in ${quoted(texts[0] ?? "")} may run a command`,
+    hidden: true,
+  };
+}
+
+/** Whether a word holds a subscript that would run a command when it is computed. */
+export function hasSubscriptCommand(text: string): boolean {
+  return /\[.*(\$\(|`)/s.test(text);
+}
+
+function unwrapShell(program: string, words: readonly Shape[]): Wrapped {
+  const why = `${quoted(program)} runs a shell text`;
+  let i = 1, takesText = false;
+  for (; i < words.length; i++) {
+    const word = words[i];
+    if (word === undefined) break;
+    if (word.blur !== undefined) {
+      const texts = words.slice(i + 1).filter((w) => w.blur === undefined);
+      return { inner: texts.map((w) => ({ kind: "script", text: w.text })), why, readsCommands: true };
+    }
+    if (!/^[-+]./.test(word.text)) break;
+    if (word.text === "--") {
+      i++;
+      break;
+    }
+    if (word.text.startsWith("--")) {
+      if (/^--(rcfile|init-file)$/.test(word.text)) i++;
+      continue;
+    }
+    if (word.text.includes("c") && word.text.startsWith("-")) takesText = true;
+    i += [...word.text.slice(1)].filter((c) => c === "o" || c === "O").length;
+  }
+  if (words[i]?.text === "-") i++;
+  const operand = words[i];
+  if (!takesText) {
+    const fromInput = operand === undefined || /^\/dev\/(stdin|fd\/0)$/.test(operand.text) ||
+      words.slice(1, i).some((w) => /^-[a-zA-Z]*s/.test(w.text));
+    return fromInput
+      ? { inner: [], why: `${quoted(program)} runs what it reads`, readsCommands: true }
+      : { inner: [] };
+  }
+  if (operand === undefined) return { inner: [], why };
+  const inner: Inner[] = operand.blur === undefined ? [{ kind: "script", text: operand.text }] : [];
+  // `sh -c '"$@"' _ rm x` runs its arguments.
+  if (/\$\{?[@*0-9!]/.test(operand.text)) {
+    for (const from of [i + 1, i + 2]) if (from < words.length) inner.push(command(words.slice(from)));
+  }
+  return { inner, why };
+}
+
+type Start = { readonly at: number; readonly assignments: readonly string[] };
+type Scan = {
+  readonly starts: readonly Start[];
+  readonly scripts: readonly Inner[];
+  readonly placeholder: string;
+};
+
+function unwrapSpec(program: string, spec: WrapperSpec, words: readonly Shape[]): Wrapped | undefined {
+  const argv = words.map((w) => w.text);
+  let from = 1;
+  if (spec.subs !== undefined) {
+    from = subcommandIndex(argv) + 1;
+    if (!spec.subs.includes(argv[from - 1] ?? "")) return undefined;
+  }
+  const scan = scanOptions(spec, words, from);
+  const inner = [...scan.scripts];
+  for (const start of scan.starts) inner.push(...innerOf(program, spec, words, start, scan.placeholder));
+  const why = `${quoted(program)} runs another command`;
+  const moves = program === "command" || program === "builtin" ? { moves: true as const } : {};
+  return { inner, ...(spec.quiet === true ? {} : { why }), ...moves };
+}
+
+function innerOf(
+  program: string,
+  spec: WrapperSpec,
+  words: readonly Shape[],
+  start: Start,
+  placeholder: string,
+): readonly Inner[] {
+  let tail = words.slice(start.at);
+  if (program === "parallel") {
+    const cut = tail.findIndex((w) => /^:::[:+]*$/.test(w.text));
+    const inputs = cut < 0 ? [] : tail.slice(cut + 1);
+    if (cut >= 0) tail = tail.slice(0, cut);
+    if (tail.length === 0) return inputs.map((w) => joined([w]));
+  }
+  const [head] = tail;
+  if (head === undefined) return [];
+  // `flock FILE -c TEXT`
+  const late = spec.script === undefined || !head.text.startsWith("-")
+    ? undefined
+    : readOption(spec, head.text);
+  if (late?.script === true) {
+    return late.value !== undefined
+      ? [{ kind: "script", text: late.value }]
+      : tail[1] === undefined
+      ? []
+      : [joined([tail[1]])];
+  }
+  if (spec.adds === true) {
+    const filled = tail.map((w) => w.text.includes(placeholder) ? fill(w, placeholder) : w);
+    return [command([...filled, anyWords], start.assignments)];
+  }
+  return [spec.joined === true ? joined(tail) : command(tail, start.assignments)];
+}
+
+function fill(word: Shape, placeholder: string): Shape {
+  return { ...word, blur: { pieces: word.text.split(placeholder), many: false } };
+}
+
+const mostStarts = 8;
+
+function scanOptions(spec: WrapperSpec, words: readonly Shape[], from: number): Scan {
+  const scripts: Inner[] = [];
+  const starts: Start[] = [];
+  let placeholder = "{}", i = from;
+  const dashes = spec.dashes === true ? words.findIndex((w, at) => at >= from && w.text === "--") : -1;
+  const script = (word: Shape | undefined, value: string | undefined) => {
+    if (value !== undefined) scripts.push({ kind: "script", text: value });
+    else if (word !== undefined) scripts.push(joined([word]));
+  };
+  for (; i < words.length; i++) {
+    const word = words[i];
+    if (word === undefined) break;
+    if (word.blur !== undefined && word.blur.glob !== true) {
+      for (let at = i; at < Math.min(words.length, i + mostStarts); at++) {
+        starts.push({ at, assignments: [] });
+      }
+      break;
+    }
+    if (word.text === "--") {
+      i++;
+      break;
+    }
+    if (word.text === "-" && spec.flags?.includes("-") === true) continue;
+    if (!/^-./.test(word.text)) {
+      if (spec.dashes === true && spec.script !== undefined) continue;
+      break;
+    }
+    const option = readOption(spec, word.text);
+    if (option.script) script(words[i + 1], option.value);
+    if (/^(-I|-i|--replace)/.test(word.text) && spec.adds === true) {
+      placeholder = option.value ?? (word.text === "-I" ? words[i + 1]?.text : undefined) ?? "{}";
+    }
+    if (option.next === "unsure") starts.push(...ready(spec, words, i + 2));
+    if (option.next === true) i++;
+  }
+  if (spec.dashes !== true) starts.push(...ready(spec, words, i));
+  else if (dashes >= 0) starts.push({ at: dashes + 1, assignments: [] });
+  const seen = new Map(starts.map((s) => [s.at, s]));
+  return {
+    starts: [...seen.values()].filter((s) => s.at < words.length),
+    scripts,
+    placeholder: placeholder === "" ? "{}" : placeholder,
+  };
+}
+
+// Where the command starts when the options end at `from`.
+function ready(spec: WrapperSpec, words: readonly Shape[], from: number): readonly Start[] {
+  const assignments: string[] = [];
+  let at = from;
+  for (
+    let word = words[at];
+    spec.assigns === true && word !== undefined && /^[A-Za-z_][A-Za-z0-9_]*=/.test(word.text);
+    word = words[++at]
+  ) {
+    assignments.push(word.text);
+  }
+  at += spec.operands ?? 0;
+  if (words[at]?.text === "--") at++;
+  return [{ at, assignments }];
+}
+
+type OptionRead = { readonly script: boolean; readonly value?: string; readonly next: boolean | "unsure" };
+
+function readOption(spec: WrapperSpec, text: string): OptionRead {
+  if (text.startsWith("--")) {
+    const equals = text.indexOf("=");
+    const name = equals < 0 ? text : text.slice(0, equals);
+    const value = equals < 0 ? {} : { value: text.slice(equals + 1) };
+    const matches = (o: string) => o.startsWith(name);
+    if (spec.script?.some(matches) === true) return { script: true, ...value, next: equals < 0 };
+    if (equals >= 0) return { script: false, ...value, next: false };
+    if (spec.long?.some(matches) === true) return { script: false, next: true };
+    return { script: false, next: name.length > 2 ? "unsure" : false };
+  }
+  for (let i = 1; i < text.length; i++) {
+    const letter = text[i] ?? "";
+    const value = i + 1 < text.length ? { value: text.slice(i + 1) } : {};
+    if (spec.script?.includes(letter) === true) {
+      return { script: true, ...value, next: i + 1 === text.length };
+    }
+    if (spec.valued?.includes(letter) === true) {
+      return { script: false, ...value, next: i + 1 === text.length };
+    }
+    if (spec.flags?.includes(letter) !== true) return { script: false, ...value, next: "unsure" };
+  }
+  return { script: false, next: false };
+}
+
+// What options of otherwise harmless programs run: `find -exec`, `tar --to-command`, `git -c alias.x=!…`.
+function optionCommands(program: string, words: readonly Shape[]): readonly Inner[] {
+  if (program === "find") {
+    return words.flatMap((w, i) => /^-(exec|ok)(dir)?$/.test(w.text) ? [findCommand(words, i + 1)] : []);
+  }
+  if (program === "fd" || program === "fdfind") {
+    const at = words.findIndex((w) => /^(-[a-zA-Z0-9]*[xX]|--exec(-batch)?)$/.test(w.text));
+    return at < 0 ? [] : [findCommand([...words, anyWords], at + 1)];
+  }
+  const argv = words.map((w) => w.text);
+  return riskyUses(argv).flatMap((use): readonly Inner[] => {
+    if (use.kind !== "runs" || use.value === undefined || words[use.at]?.blur !== undefined) return [];
+    if (program === "git" && (use.option === "-c" || use.option === "--config")) {
+      return configCommand(use.value);
+    }
+    if (/^-(f|-file|-config|-git-dir|-include)/.test(use.option)) return [];
+    return [{ kind: "script", text: use.value.replace(/^exec=/, "") }];
+  });
+}
+
+function findCommand(words: readonly Shape[], from: number): Inner {
+  const end = words.findIndex((w, i) =>
+    i >= from && (w.text === ";" || (w.text === "+" && words[i - 1]?.text === "{}"))
+  );
+  const tail = words.slice(from, end < 0 ? words.length : end);
+  const many = words[end]?.text === "+";
+  return command(tail.map((w) => {
+    if (!w.text.includes("{") || w.blur !== undefined) return w;
+    const pieces = w.text.split(/\{[./]{0,2}\}/);
+    return pieces.length === 1 ? w : { ...w, blur: { pieces, many: many && w.text === "{}" } };
+  }));
+}
+
+const configPrograms =
+  /^(alias\..*|core\.(pager|editor|sshcommand|fsmonitor|askpass|gitproxy|hookspath|alternaterefscommand)|sequence\.editor|diff\.external|diff\..*\.(command|textconv)|merge\..*\.driver|filter\..*|credential.*\.helper|(diff|merge)tool\..*|pager\..*|gpg\..*program|interactive\.difffilter|uploadpack\..*|remote\..*\.(uploadpack|receivepack|vcs)|browser\..*|man\..*|sendemail\..*cmd|trailer\..*\.(cmd|command))=/i;
+
+function configCommand(setting: string): readonly Inner[] {
+  if (!configPrograms.test(setting)) return [];
+  const value = setting.slice(setting.indexOf("=") + 1);
+  if (/^alias\./i.test(setting)) {
+    return value.startsWith("!")
+      ? [{ kind: "script", text: value.slice(1) }]
+      : [{ kind: "script", text: `git ${value}` }];
+  }
+  return [{ kind: "script", text: value.replace(/^!/, "") }];
+}
+
+/** What a command is sure to print, when it is echo or printf with known words; undefined otherwise. */
+export function literalOutput(words: readonly Shape[]): string | undefined {
+  const program = words[0]?.text;
+  if ((program !== "echo" && program !== "printf") || words.some((w) => w.blur !== undefined)) {
+    return undefined;
+  }
+  const args = words.slice(1).map((w) => w.text).filter((t, i) =>
+    !(program === "echo" && i === 0 && /^-[neE]+$/.test(t))
+  );
+  return args.join(program === "printf" ? "\n" : " ").replace(/\\n/g, "\n");
+}
