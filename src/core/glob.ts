@@ -10,6 +10,8 @@ export type AbsoluteGlob = {
   readonly literal: boolean;
   /** What every matching path starts with; the whole path when `literal`. */
   readonly prefix: string;
+  /** Text that every matching path holds somewhere; may be empty. */
+  readonly needle: string;
 };
 export type GlobFault = { readonly error: string };
 
@@ -40,7 +42,7 @@ export function absoluteGlob(glob: string, base: GlobBase): AbsoluteGlob | GlobF
   const source = translate(absolute);
   if (typeof source !== "string") return source;
   const prefix = literalPrefix(segments);
-  return { glob: absolute, literal: !segments.some(hasMeta), prefix };
+  return { glob: absolute, literal: !segments.some(hasMeta), prefix, needle: longestText(segments) };
 }
 
 /** RE2 source that matches exactly the paths of an absolute glob. Throws on a glob that `absoluteGlob` would not give. */
@@ -100,6 +102,36 @@ function literalPrefix(segments: readonly string[]): string {
   const stop = segments.findIndex(hasMeta);
   const kept = stop < 0 ? segments : segments.slice(0, stop);
   return `/${kept.map(unescapeGlob).join("/")}`;
+}
+
+// Braces and classes are stepped over, with what they hold.
+function longestText(segments: readonly string[]): string {
+  let longest = "";
+  for (const segment of segments) {
+    let run = "";
+    for (let i = 0; i < segment.length; i++) {
+      const c = segment[i] ?? "";
+      if (c === "\\") run += segment[++i] ?? "";
+      else if (!"*?[{".includes(c)) run += c;
+      else {
+        if (c === "[") i = Math.max(i, classEnd(segment, i));
+        if (c === "{") i = braceEnd(segment, i);
+        run = "";
+      }
+      if (run.length >= longest.length) longest = run;
+    }
+  }
+  return longest;
+}
+
+function braceEnd(text: string, open: number): number {
+  let depth = 0;
+  for (let i = open; i < text.length; i++) {
+    if (text[i] === "\\") i++;
+    else if (text[i] === "{") depth++;
+    else if (text[i] === "}" && --depth === 0) return i;
+  }
+  return text.length;
 }
 
 function translate(glob: string): string | GlobFault {

@@ -13,6 +13,7 @@ function matches(glob: string, path: string, at = base): boolean {
   if (hit && !path.startsWith(made.prefix)) {
     throw new Error(`${glob}: prefix ${made.prefix} is wrong for ${path}`);
   }
+  if (hit && !path.includes(made.needle)) throw new Error(`${glob}: needle ${made.needle} is not in ${path}`);
   return hit;
 }
 
@@ -81,17 +82,23 @@ describe("globs over paths", () => {
 });
 
 describe("absoluteGlob()", () => {
-  const rows: readonly (readonly [string, { glob: string; literal: boolean; prefix: string }])[] = [
-    [".writ/policy.yaml", { glob: "/ws/.writ/policy.yaml", literal: true, prefix: "/ws/.writ/policy.yaml" }],
-    ["a\\*b", { glob: "/ws/a\\*b", literal: true, prefix: "/ws/a*b" }],
-    ["src/**/*.ts", { glob: "/ws/src/**/*.ts", literal: false, prefix: "/ws/src" }],
-    ["src/a*", { glob: "/ws/src/a*", literal: false, prefix: "/ws/src" }],
-    ["*.md", { glob: "/ws/*.md", literal: false, prefix: "/ws" }],
-    ["/{etc,opt}/x", { glob: "/{etc,opt}/x", literal: false, prefix: "/" }],
-    ["[a]b", { glob: "/ws/[a]b", literal: false, prefix: "/ws" }],
-    ["a\\\\*", { glob: "/ws/a\\\\*", literal: false, prefix: "/ws" }],
-    ["~/.ssh", { glob: "/home/u/.ssh", literal: true, prefix: "/home/u/.ssh" }],
-  ];
+  const rows:
+    readonly (readonly [string, { glob: string; literal: boolean; prefix: string; needle: string }])[] = [
+      [".writ/policy.yaml", {
+        glob: "/ws/.writ/policy.yaml",
+        literal: true,
+        prefix: "/ws/.writ/policy.yaml",
+        needle: "policy.yaml",
+      }],
+      ["a\\*b", { glob: "/ws/a\\*b", literal: true, prefix: "/ws/a*b", needle: "a*b" }],
+      ["src/**/*.ts", { glob: "/ws/src/**/*.ts", literal: false, prefix: "/ws/src", needle: ".ts" }],
+      ["src/a*", { glob: "/ws/src/a*", literal: false, prefix: "/ws/src", needle: "src" }],
+      ["*.md", { glob: "/ws/*.md", literal: false, prefix: "/ws", needle: ".md" }],
+      ["/{etc,opt}/x", { glob: "/{etc,opt}/x", literal: false, prefix: "/", needle: "x" }],
+      ["[a]b", { glob: "/ws/[a]b", literal: false, prefix: "/ws", needle: "ws" }],
+      ["a\\\\*", { glob: "/ws/a\\\\*", literal: false, prefix: "/ws", needle: "a\\" }],
+      ["~/.ssh", { glob: "/home/u/.ssh", literal: true, prefix: "/home/u/.ssh", needle: ".ssh" }],
+    ];
   for (const [glob, expected] of rows) {
     test(`\`${glob}\``, () => assertEquals(absoluteGlob(glob, base), expected));
   }

@@ -1,0 +1,379 @@
+// The way from the machine's files to the policy in force: machine and user layer, the workspace, whether it is trusted, the
+// project layer, and all of them as one. The composition root calls this and nothing beside it.
+import type { Policy, SkillSource } from "../core/policy.ts";
+import { isError, type Loaded, type Problem } from "../core/problem.ts";
+import type { Rule } from "../core/rule.ts";
+import {
+  checkRoot,
+  findRoot,
+  gitFoldersOf,
+  isWithin,
+  machineFolder,
+  projectPolicy,
+  realOr,
+  resolvePath,
+  skillFolders,
+  stateFolder,
+  type Surroundings,
+  userFolder,
+} from "./locate.ts";
+import { loadPolicyFile, type PolicyFile } from "./policy_file.ts";
+import { type Merged, mergePolicy, policyRevision, trustSetting } from "./policy_merge.ts";
+import { checkExamples, type RuleExample } from "./policy_rules.ts";
+import { firstOf, type Origin, perLayer, type Settings } from "./policy_settings.ts";
+import { type PolicyBytes, policySources, readPolicyFile } from "./policy_sources.ts";
+import {
+  decideTrust,
+  readTrust,
+  storedTrust,
+  storeTrust,
+  type TrustAnswer,
+  type TrustSetting,
+  type WorkspaceContent,
+  workspaceContent,
+} from "./trust.ts";
+
+export type LoadInput = {
+  readonly at: Surroundings;
+  /** Of this binary. */
+  readonly version: string;
+  /** The files of `--policy`, as given. */
+  readonly policies: readonly string[];
+  /** `--trust` or `--untrusted`. */
+  readonly trustFlag?: TrustAnswer;
+  /** Asks whoever sits at the terminal; absent: nobody does. The answer is kept for exactly this content. */
+  readonly askTrust?: (root: string, content: WorkspaceContent) => Promise<TrustAnswer>;
+  /** Decides the examples of rules against the merged policy; absent: they are not decided. */
+  readonly matchesExample?: (policy: Policy) => (rule: Rule, example: string) => boolean;
+};
+export type LoadedPolicy = {
+  readonly policy: Policy;
+  readonly origin: readonly Origin[];
+  readonly examples: readonly RuleExample[];
+  /** Sentences for the start of a run: what was left out, and why. */
+  readonly notices: readonly string[];
+  /** What was decided, for `policy` as it is: an untrusted workspace gives no sources, instructions or rules. */
+  readonly trust: TrustAnswer;
+  readonly content: WorkspaceContent;
+};
+
+/**
+ * Reads everything again on every call, so that a turn can start with what is there now. All Problems of machine and user
+ * layer come at once, then those of the workspace; nothing of the workspace is interpreted before it is trusted.
+ */
+export async function loadPolicy(input: LoadInput): Promise<Loaded<LoadedPolicy>> {
+  const outer = loadOuter(input);
+  if (!outer.ok) return outer;
+  const { root, files, inside } = outer.value;
+  const project = readPolicyFile({ layer: "project", path: projectPolicy(root), named: false }, input.at);
+  // What cannot be read may hold denies; whether that matters is known once trust is decided.
+  const brought = project.ok ? project.value : undefined;
+  const settled = await settleTrust(input, outer.value, brought);
+  const { trust, content } = settled;
+  const problems: Problem[] = [...outer.problems, ...settled.problems];
+  const notices = [...settled.notices];
+  const read = [...outer.value.read];
+  let all: readonly PolicyFile[] = files;
+  if (trust === "trusted") {
+    if (!project.ok) problems.push(...project.problems);
+    const within = [...inside, ...(brought === undefined ? [] : [brought])];
+    const loaded = within.map((bytes) => loadInside(bytes, input.version));
+    problems.push(...loaded.flatMap((l) => l.problems));
+    all = [...files, ...loaded.flatMap((l) => (l.ok ? [l.value] : []))];
+    read.push(...within);
+  } else {
+    problems.push(...untrustedProblems(outer.value, settled, !project.ok || brought !== undefined));
+    if (content.items.length > 0) notices.push(leftOut(content));
+  }
+  if (problems.some(isError)) return { ok: false, problems };
+  return finish(input, { root, files: all, read, trust, content, notices, problems });
+}
+
+type Outer = {
+  readonly root: string;
+  readonly files: readonly PolicyFile[];
+  readonly read: readonly PolicyBytes[];
+  /** Files of the user layer that lie in the workspace: not yet interpreted. */
+  readonly inside: readonly PolicyBytes[];
+  readonly settings: Settings;
+  readonly setting: TrustSetting;
+  readonly home: string;
+};
+
+function loadOuter(input: LoadInput): Loaded<Outer> {
+  const home = realOr(input.at.home);
+  const sources = policySources(input.at, input.policies);
+  if (!sources.ok) return sources;
+  const problems: Problem[] = [];
+  const all: PolicyBytes[] = [];
+  for (const source of sources.value) {
+    const bytes = readPolicyFile(source, input.at);
+    problems.push(...bytes.problems);
+    if (bytes.ok && bytes.value !== undefined) all.push(bytes.value);
+  }
+  // A file that lies in what is the workspace whatever its own words are must wait for trust.
+  const near = findRoot(input.at.cwd, home);
+  const waits = (b: PolicyBytes, root: string | undefined) =>
+    b.layer === "user" && root !== undefined && isWithin(b.real, root);
+  const first = all.filter((b) => !waits(b, near.ok ? near.value : undefined));
+  const parsed = first.map((bytes) => ({
+    bytes,
+    file: loadPolicyFile(bytes.text, bytes.path, bytes.layer, input.version),
+  }));
+  problems.push(...parsed.flatMap((p) => p.file.problems));
+  const parsedFiles = parsed.flatMap((p) => (p.file.ok ? [p.file.value] : []));
+  const root = rootOf(parsedFiles, near, home);
+  if (!root.ok) problems.push(...root.problems);
+  if (!root.ok || problems.some(isError)) return { ok: false, problems };
+  // The workspace may turn out to be elsewhere: then nothing speaks against the files that had to wait.
+  const late = all.filter((b) => !first.includes(b) && !waits(b, root.value));
+  const lateParsed = late.map((bytes) => ({ bytes, file: loadOne(bytes, input.version) }));
+  problems.push(...lateParsed.flatMap((p) => p.file.problems));
+  if (problems.some(isError)) return { ok: false, problems };
+  const outside = [...parsed, ...lateParsed].filter((p) => !waits(p.bytes, root.value));
+  const files = outside.flatMap((p) => (p.file.ok ? [p.file.value] : []));
+  const settings: Settings = { files, problems: [], origin: [] };
+  return {
+    ok: true,
+    problems,
+    value: {
+      root: root.value,
+      files,
+      read: outside.map((p) => p.bytes),
+      inside: all.filter((b) => waits(b, root.value)),
+      settings,
+      setting: trustSetting(settings),
+      home,
+    },
+  };
+}
+
+function rootOf(files: readonly PolicyFile[], near: Loaded<string>, home: string): Loaded<string> {
+  const settings: Settings = { files, problems: [], origin: [] };
+  const written = firstOf(settings, "workspace.root");
+  const at = perLayer(settings, "workspace.root")[0]?.at;
+  if (written === undefined || written === "auto" || at === undefined) return near;
+  const root = checkRoot(resolvePath(written, { file: at.file, home }), home);
+  return root.ok ? root : { ok: false, problems: root.problems.map((p) => ({ ...p, at })) };
+}
+
+function loadOne(bytes: PolicyBytes, version: string): Loaded<PolicyFile> {
+  return loadPolicyFile(bytes.text, bytes.path, bytes.layer, version);
+}
+
+// A file of the workspace decides neither where the workspace is nor whether it is trusted.
+function loadInside(bytes: PolicyBytes, version: string): Loaded<PolicyFile> {
+  const loaded = loadOne(bytes, version);
+  if (!loaded.ok) return loaded;
+  const { workspace } = loaded.value.data;
+  const keys = (["root", "trust"] as const).filter((key) => workspace?.[key] !== undefined);
+  if (keys.length === 0) return loaded;
+  return {
+    ok: false,
+    problems: keys.map((key) => ({
+      code: "not-allowed-in-workspace",
+      severity: "error",
+      message: `\`workspace.${key}\` may not be set by a policy file that lies in the workspace`,
+      at: loaded.value.keyAt(["workspace", key]),
+      hint: "move the file out of the workspace, or remove the key",
+    })),
+  };
+}
+
+type Settled = {
+  readonly trust: TrustAnswer;
+  readonly unanswered: boolean;
+  readonly content: WorkspaceContent;
+  readonly problems: readonly Problem[];
+  readonly notices: readonly string[];
+};
+
+async function settleTrust(
+  input: LoadInput,
+  outer: Outer,
+  project: PolicyBytes | undefined,
+): Promise<Settled> {
+  const content = contentOf(input, outer, project);
+  const state = stateFolder(input.at);
+  // A workspace must not bring the answers about itself.
+  const ownState = isWithin(realOr(state), outer.root);
+  const mayStore = content.complete && !ownState;
+  const store = mayStore && outer.setting === "ask" ? readTrust(state) : { answers: [], problems: [] };
+  const stored = storedTrust(store, outer.root, content.hash);
+  const decided = decideTrust({
+    setting: outer.setting,
+    ...(input.trustFlag === undefined ? {} : { flag: input.trustFlag }),
+    ...(stored === undefined ? {} : { stored }),
+    interactive: input.askTrust === undefined ? "no" : "yes",
+  });
+  const problems = [...store.problems];
+  const notices: string[] = [];
+  if (input.trustFlag === "trusted" && outer.setting === "untrusted") {
+    notices.push("--trust has no effect: the policy says that no workspace is trusted");
+  }
+  if (ownState && outer.setting === "ask") {
+    notices.push(`the state folder ${state} lies in the workspace, so answers about trust are not kept`);
+  }
+  // Nothing is there to trust: what appears later in the session is not trusted either.
+  if (decided === "ask" && content.items.length > 0 && input.askTrust !== undefined) {
+    const trust = await input.askTrust(outer.root, content);
+    if (mayStore) problems.push(...keepAnswer(state, outer.root, content.hash, trust));
+    return { trust, unanswered: false, content, problems, notices };
+  }
+  const trust = decided === "trusted" ? "trusted" : "untrusted";
+  return { trust, unanswered: decided === "unanswered" || decided === "ask", content, problems, notices };
+}
+
+function keepAnswer(state: string, root: string, hash: string, answer: TrustAnswer): readonly Problem[] {
+  try {
+    storeTrust(state, { root, hash, answer });
+    return [];
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return [{
+      code: "trust-store",
+      severity: "warning",
+      message: `the answer could not be kept: ${why}`,
+      hint: "you are asked again",
+    }];
+  }
+}
+
+function contentOf(input: LoadInput, outer: Outer, project: PolicyBytes | undefined): WorkspaceContent {
+  const { root, settings, home } = outer;
+  const instructions = perLayer(settings, "workspace.instructions").flatMap((p) => p.value);
+  const named = namedPaths(settings, home).filter((p) => isWithin(realOr(p.path), root));
+  return workspaceContent({
+    root,
+    cwd: realOr(input.at.cwd),
+    policies: [...outer.inside, ...(project === undefined ? [] : [project])],
+    skillFolders: [
+      ...skillFolders("project", input.at, root),
+      ...named.filter((p) => p.what === "skills").map((p) => p.path),
+    ],
+    instructions: instructions.length === 0 ? ["AGENTS.md"] : [...new Set(instructions)],
+    files: named.filter((p) => p.what !== "skills").map((p) => p.path),
+  });
+}
+
+type NamedPath = {
+  readonly path: string;
+  readonly what: "skills" | "key" | "script";
+  readonly at: Problem["at"];
+};
+
+// Paths in settings that count only when they lie outside of the workspace or it is trusted.
+function namedPaths(settings: Settings, home: string): readonly NamedPath[] {
+  return settings.files.flatMap((file): NamedPath[] => {
+    const { model, skills } = file.data;
+    const absolute = (path: string) => resolvePath(path, { file: file.path, home });
+    const named: NamedPath[] = [];
+    if (model?.api_key?.file !== undefined) {
+      named.push({
+        path: absolute(model.api_key.file),
+        what: "key",
+        at: file.at(["model", "api_key", "file"]),
+      });
+    }
+    if (model?.script !== undefined) {
+      named.push({ path: absolute(model.script), what: "script", at: file.at(["model", "script"]) });
+    }
+    skills?.sources?.forEach((source, index) => {
+      if (typeof source === "string") return;
+      named.push({ path: absolute(source.path), what: "skills", at: file.at(["skills", "sources", index]) });
+    });
+    return named;
+  });
+}
+
+function untrustedProblems(outer: Outer, settled: Settled, hasProject: boolean): readonly Problem[] {
+  const hint = settled.unanswered
+    ? "answer at a terminal, or pass `--trust` or `--untrusted`"
+    : "move it out of the workspace, or trust the workspace";
+  const problems: Problem[] = outer.inside.map((b) => ({
+    code: "in-untrusted-workspace",
+    severity: "error",
+    message: `the policy \`${b.path}\` lies in the workspace \`${outer.root}\`, which is not trusted`,
+    hint,
+  }));
+  for (const { path, what, at } of namedPaths(outer.settings, outer.home)) {
+    if (what === "skills" || !isWithin(realOr(path), outer.root)) continue;
+    problems.push({
+      code: "in-untrusted-workspace",
+      severity: "error",
+      message: `the ${what} file \`${path}\` lies in the workspace, which is not trusted`,
+      ...(at === undefined ? {} : { at }),
+      hint,
+    });
+  }
+  if (settled.unanswered && hasProject) {
+    problems.push({
+      code: "trust-needed",
+      severity: "error",
+      message: `the workspace \`${outer.root}\` brings a policy, \`${
+        projectPolicy(outer.root)
+      }\`, and nobody has said whether it is trusted`,
+      hint: "pass `--trust` to apply it or `--untrusted` to leave it out, or set `workspace.trust`",
+    });
+  }
+  return problems;
+}
+
+function leftOut(content: WorkspaceContent): string {
+  const names = content.items.map((item) => item.path);
+  const shown = names.length > 5 ? [...names.slice(0, 5), `${names.length - 5} more`] : names;
+  return `the workspace is not trusted; left out: ${shown.join(", ")}`;
+}
+
+type Parts = Pick<LoadedPolicy, "trust" | "content" | "notices"> & {
+  readonly root: string;
+  readonly files: readonly PolicyFile[];
+  readonly read: readonly PolicyBytes[];
+  readonly problems: readonly Problem[];
+};
+
+function finish(input: LoadInput, parts: Parts): Loaded<LoadedPolicy> {
+  const { at } = input;
+  const merged = mergePolicy({
+    files: parts.files,
+    revision: policyRevision(parts.read),
+    root: parts.root,
+    home: realOr(at.home),
+    protect: {
+      skillFolders: (["machine", "user", "project"] as const).flatMap((tier) =>
+        skillFolders(tier, at, parts.root)
+      ),
+      gitFolders: gitFoldersOf(parts.root),
+      own: [
+        machineFolder(at),
+        userFolder(at),
+        stateFolder(at),
+        ...parts.read.flatMap((b) => [b.path, b.real]),
+      ],
+    },
+  });
+  const problems = [...parts.problems, ...merged.problems];
+  if (!merged.ok) return { ok: false, problems };
+  const policy = parts.trust === "trusted" ? merged.value.policy : withoutWorkspace(merged.value);
+  const failed = input.matchesExample === undefined
+    ? []
+    : checkExamples(merged.value.examples, input.matchesExample(policy));
+  problems.push(...failed);
+  if (failed.length > 0) return { ok: false, problems };
+  const { origin, examples } = merged.value;
+  const { trust, content, notices } = parts;
+  return { ok: true, value: { policy, origin, examples, notices, trust, content }, problems };
+}
+
+function withoutWorkspace(merged: Merged): Policy {
+  const { policy } = merged;
+  const inWorkspace = (source: SkillSource) =>
+    source.kind === "tier"
+      ? source.tier === "project"
+      : source.tier === "project" || isWithin(realOr(source.path), policy.root);
+  return {
+    ...policy,
+    instructions: [],
+    skills: { ...policy.skills, sources: policy.skills.sources.filter((s) => !inWorkspace(s)) },
+  };
+}

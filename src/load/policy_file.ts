@@ -1,0 +1,156 @@
+// One policy file: text → typed data that knows where every value stands, or every fault in it at once.
+import { isMap, isScalar, parseDocument, visit } from "yaml";
+import * as v from "valibot";
+import type { LayerName } from "../core/decision.ts";
+import type { Loaded, Position, Problem } from "../core/problem.ts";
+import { isObject } from "../core/text.ts";
+import { checkValue, showPath } from "./check_value.ts";
+import { allowedInProject, keyMatches, notInThisVersion } from "./policy_keys.ts";
+import { type PolicyData, policySchema } from "./policy_schema.ts";
+import { checkKey } from "./policy_values.ts";
+import { parseYaml, type YamlDocument, type YamlPath } from "./yaml.ts";
+
+/** Bytes of a policy file that are read at most. */
+export const policyCap = 256 * 1024;
+
+export type PolicyLayer = Exclude<LayerName, "builtin">;
+export type PolicyFile = {
+  readonly layer: PolicyLayer;
+  /** Absolute; also the file of every position. */
+  readonly path: string;
+  readonly data: PolicyData;
+  at(path: YamlPath): Position;
+  keyAt(path: YamlPath): Position;
+};
+
+/**
+ * `file` is the absolute path, `version` that of this binary (`1.2.3`, a suffix does not count). Problems come in the order
+ * of the document. A file for a newer version is refused with just that, since nothing else about it can be judged.
+ */
+export function loadPolicyFile(
+  text: string,
+  file: string,
+  layer: PolicyLayer,
+  version: string,
+): Loaded<PolicyFile> {
+  const parsed = parseYaml(text, file, policyCap);
+  if (!parsed.ok) return { ok: false, problems: parsed.problems.map((p) => withFirstKey(p, text)) };
+  const document = parsed.value;
+  const early = emptyFile(document) ?? tooNew(document, version);
+  if (early !== undefined) return { ok: false, problems: [early] };
+  const problems = checkValue(policySchema, document, {
+    visit: (path, value) => visitKey(document, layer, path, value),
+    secret: (path) => path[0] === "model" && (path[1] === "api_key" || path[1] === "headers"),
+  });
+  if (problems.length > 0) return { ok: false, problems };
+  const data = v.parse(policySchema, document.value);
+  return {
+    ok: true,
+    value: { layer, path: file, data, at: document.at, keyAt: document.keyAt },
+    problems: [],
+  };
+}
+
+function emptyFile(document: YamlDocument): Problem | undefined {
+  if (document.value !== null && document.value !== undefined) return undefined;
+  return {
+    code: "empty-file",
+    severity: "error",
+    message: "the policy file is empty",
+    at: document.at([]),
+    expected: "at least `version: 1`",
+    hint: "write it, or remove the file",
+  };
+}
+
+function tooNew(document: YamlDocument, version: string): Problem | undefined {
+  if (!isObject(document.value)) return undefined;
+  const { version: format, min_version: least } = document.value;
+  if (typeof format === "number" && format > 1) {
+    return {
+      code: "newer-version",
+      severity: "error",
+      message: `\`version\` is \`${format}\``,
+      at: document.at(["version"]),
+      expected: "`1`",
+      hint: `this is writ ${version}; use a newer one for this file`,
+    };
+  }
+  if (typeof least !== "string" || !isNewer(least, version)) return undefined;
+  return {
+    code: "min-version",
+    severity: "error",
+    message: `\`min_version\` is \`${least}\`, this is writ ${version}`,
+    at: document.at(["min_version"]),
+    hint: `use writ ${least} or newer for this file`,
+  };
+}
+
+function isNewer(wanted: string, have: string): boolean {
+  const numbers = (text: string) => /^(\d+)\.(\d+)\.(\d+)/.exec(text)?.slice(1).map(Number) ?? [];
+  const [a, b] = [numbers(wanted), numbers(have)];
+  const differs = a.findIndex((n, i) => n !== b[i]);
+  return differs >= 0 && (a[differs] ?? 0) > (b[differs] ?? 0);
+}
+
+function visitKey(
+  document: YamlDocument,
+  layer: PolicyLayer,
+  path: YamlPath,
+  value: unknown,
+): Problem | undefined {
+  if (layer === "project" && !allowedInProject(path)) {
+    return {
+      code: "not-allowed-in-project",
+      severity: "error",
+      message: `${showPath(path)} may not be set in a project policy`,
+      at: document.keyAt(path),
+      hint: "set it in the user or machine layer",
+    };
+  }
+  const later = notInThisVersion.find((k) =>
+    keyMatches(k.path, path) && (k.when === undefined || k.when(value))
+  );
+  if (later !== undefined) {
+    return {
+      code: "not-in-this-version",
+      severity: "error",
+      message: later.when === undefined
+        ? `${showPath(path)} is not in this version of writ`
+        : `${showPath(path)} as \`${String(value)}\` is not in this version of writ`,
+      at: later.when === undefined ? document.keyAt(path) : document.at(path),
+      hint: "remove it; writ does not start with a setting that it cannot keep",
+    };
+  }
+  const fault = checkKey(path, value);
+  if (fault === undefined) return undefined;
+  const { place, ...said } = fault;
+  return { severity: "error", at: place === "key" ? document.keyAt(path) : document.at(path), ...said };
+}
+
+// The parser names the second of two equal keys; whoever mends the file wants to see the first as well.
+function withFirstKey(problem: Problem, text: string): Problem {
+  if (problem.code !== "duplicate-key" || problem.at === undefined) return problem;
+  const { line, col } = problem.at;
+  const lines = text.split("\n");
+  const offset = lines.slice(0, line - 1).reduce((sum, l) => sum + l.length + 1, 0) + col - 1;
+  let first: number | undefined;
+  let name = "";
+  visit(parseDocument(text, { uniqueKeys: false, prettyErrors: false, logLevel: "silent" }), {
+    Map(_, map) {
+      const keys = map.items.map((item) => item.key).filter((k) => isScalar(k));
+      const second = keys.find((k) => k.range?.[0] === offset);
+      const earlier = keys.find((k) => second !== undefined && k !== second && k.value === second.value);
+      if (!isMap(map) || earlier?.range == null) return undefined;
+      first = text.slice(0, earlier.range[0]).split("\n").length;
+      name = String(earlier.value);
+      return visit.BREAK;
+    },
+  });
+  if (first === undefined) return problem;
+  return {
+    ...problem,
+    message: `the key \`${name}\` is set twice in one mapping, in line ${first} and in line ${line}`,
+    hint: "keep one of them",
+  };
+}

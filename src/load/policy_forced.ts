@@ -1,0 +1,204 @@
+// Forced skills and gates of a policy: what is loaded from the start, and what must wait for evidence.
+import type { LayerName } from "../core/decision.ts";
+import type { ForcedSkill, Gate, Layer } from "../core/policy.ts";
+import { type Position, type Problem, showPosition } from "../core/problem.ts";
+import type { Rule } from "../core/rule.ts";
+import { escapeLine, wildcard } from "../core/text.ts";
+import type { PolicyFile } from "./policy_file.ts";
+import { compileRule, type RuleContext, type RuleExample } from "./policy_rules.ts";
+import type { ForcedEntry, RuleEntry } from "./policy_schema.ts";
+import type { Settings } from "./policy_settings.ts";
+import type { YamlPath } from "./yaml.ts";
+
+export type ForcedParts = {
+  readonly forced: readonly ForcedSkill[];
+  readonly gates: readonly Gate[];
+  readonly examples: readonly RuleExample[];
+};
+
+/** In the order of layers, files and entries. A skill that several entries force from the start is kept once. */
+export function compileForced(settings: Settings, contextOf: (file: PolicyFile) => RuleContext): ForcedParts {
+  const forced: ForcedSkill[] = [];
+  const gates: Gate[] = [];
+  const examples: RuleExample[] = [];
+  const counts = new Map<string, number>();
+  for (const file of settings.files) {
+    (file.data.skills?.forced ?? []).forEach((entry, index) => {
+      const n = counts.get(file.layer) ?? 0;
+      counts.set(file.layer, n + 1);
+      const path = ["skills", "forced", index];
+      const at = file.at(path);
+      const fault = forcedFault(entry);
+      if (fault !== undefined) {
+        settings.problems.push({ code: "wrong-value", severity: "error", at, ...fault });
+        return;
+      }
+      const id = entry.id ?? `${file.layer}.forced[${n}]`;
+      settings.origin.push({ key: "skills.forced", value: showForced(entry), layer: file.layer, at });
+      if (Array.isArray(entry.before)) {
+        const made = compileGate(entry, entry.before, { id, path, file }, settings, contextOf(file));
+        gates.push(made.gate);
+        examples.push(...made.examples);
+      }
+      if (entry.skill !== undefined) forced.push(forcedSkill(entry, entry.skill, id, file.layer, at));
+    });
+  }
+  return { forced: mergeSessionForced(settings, forced), gates, examples };
+}
+
+function forcedSkill(
+  entry: ForcedEntry,
+  skill: string,
+  id: string,
+  layer: LayerName,
+  at: Position,
+): ForcedSkill {
+  return {
+    skill,
+    layer,
+    at,
+    arguments: entry.arguments ?? "",
+    bounding: entry.bounding ?? false,
+    when: entry.when === "session" ? { at: "session" } : { at: "gate", gate: id },
+  };
+}
+
+type Said = Pick<Problem, "message" | "hint">;
+
+function forcedFault(entry: ForcedEntry): Said | undefined {
+  const { when, before, evidence, verdict, skill } = entry;
+  if ((when === undefined) === (before === undefined)) {
+    return {
+      message: `the entry has ${when === undefined ? "neither" : "both"} \`when\` ${
+        when === undefined ? "nor" : "and"
+      } \`before\``,
+      hint: "write one of them",
+    };
+  }
+  if (skill?.includes("*")) return { message: `the skill \`${skill}\` is a glob`, hint: "name one skill" };
+  if (when !== undefined) {
+    if (skill === undefined) return { message: "the entry forces no skill", hint: "add `skill`" };
+    if (evidence === undefined && verdict === undefined) return undefined;
+    return { message: "`evidence` and `verdict` belong to a gate", hint: "use `before` in place of `when`" };
+  }
+  if (before?.length === 0) {
+    return { message: "`before` is empty, so the gate guards nothing", hint: "list what must wait" };
+  }
+  if (evidence === undefined && verdict === undefined) {
+    return { message: "the gate asks for nothing", hint: "add `evidence`, or `skill` with `verdict`" };
+  }
+  if (skill !== undefined) return undefined;
+  const lonely = (["verdict", "arguments", "bounding"] as const).find((k) => entry[k] !== undefined);
+  return lonely === undefined ? undefined : { message: `\`${lonely}\` needs a skill`, hint: "add `skill`" };
+}
+
+type GatePlace = { readonly id: string; readonly path: YamlPath; readonly file: PolicyFile };
+
+function compileGate(
+  entry: ForcedEntry,
+  before: readonly RuleEntry[],
+  place: GatePlace,
+  settings: Settings,
+  context: RuleContext,
+): { readonly gate: Gate; readonly examples: readonly RuleExample[] } {
+  const examples: RuleExample[] = [];
+  const rules = (list: "before" | "evidence", entries: readonly RuleEntry[]): Rule[] =>
+    entries.flatMap((rule, index) => {
+      const made = compileRule(rule, {
+        layer: place.file.layer,
+        effect: list === "before" ? "deny" : "allow",
+        list,
+        defaultId: `${place.id}.${list}[${index}]`,
+        at: (path) => place.file.at([...place.path, list, index, ...path]),
+      }, context);
+      settings.problems.push(...made.problems);
+      if (!made.ok) return [];
+      examples.push(...made.value.examples);
+      return [made.value.rule];
+    });
+  const gate: Gate = {
+    id: place.id,
+    layer: place.file.layer,
+    at: place.file.at(place.path),
+    before: rules("before", before),
+    evidence: rules("evidence", entry.evidence ?? []),
+    ...(entry.skill === undefined ? {} : { skill: entry.skill }),
+    ...(entry.verdict === undefined ? {} : { verdict: entry.verdict }),
+  };
+  return { gate, examples };
+}
+
+// The upper layer's words stand; a lower one can only add that the skill bounds.
+function mergeSessionForced(settings: Settings, all: readonly ForcedSkill[]): readonly ForcedSkill[] {
+  const merged: ForcedSkill[] = [];
+  for (const entry of all) {
+    const index = merged.findIndex((m) =>
+      m.skill === entry.skill && m.when.at === "session" && entry.when.at === "session"
+    );
+    const upper = merged[index];
+    if (upper === undefined) {
+      merged.push(entry);
+      continue;
+    }
+    merged[index] = { ...upper, bounding: upper.bounding || entry.bounding };
+    if (upper.arguments === entry.arguments || entry.arguments === "") continue;
+    settings.problems.push({
+      code: upper.layer === entry.layer ? "set-twice" : "no-effect",
+      severity: upper.layer === entry.layer ? "error" : "warning",
+      message: `the arguments of the forced skill \`${entry.skill}\` are already set at ${
+        showPosition(upper.at)
+      }`,
+      at: entry.at,
+      hint: "a skill is forced from the start once, with one set of arguments",
+    });
+  }
+  return merged;
+}
+
+function showForced(entry: ForcedEntry): string {
+  const list = (rules: readonly RuleEntry[]) =>
+    rules.map((r) => typeof r === "string" ? r : [r.tool].flat().join(", ")).join(", ");
+  const parts = [
+    entry.skill === undefined ? "gate" : `skill ${entry.skill}`,
+    ...(entry.when === undefined ? [] : [`when ${entry.when}`]),
+    ...(Array.isArray(entry.before) ? [`before ${list(entry.before)}`] : []),
+    ...(entry.evidence === undefined ? [] : [`evidence ${list(entry.evidence)}`]),
+    ...(entry.verdict === undefined ? [] : [`verdict ${entry.verdict.join(" or ")}`]),
+    ...(entry.bounding === true ? ["bounding"] : []),
+  ];
+  return escapeLine(parts.join(", "));
+}
+
+/** A gate with a verdict that no call of complete_skill can ever open. */
+export function unreachableVerdicts(gates: readonly Gate[], layers: readonly Layer[]): readonly Problem[] {
+  return gates.flatMap((gate) => {
+    const { skill } = gate;
+    if (gate.verdict === undefined || skill === undefined) return [];
+    const blocking = layers.map((layer) => completionBlock(layer, skill)).find((p) => p !== undefined);
+    if (blocking === undefined) return [];
+    return [{
+      code: "gate-unreachable",
+      severity: "error",
+      message: `the gate \`${gate.id}\` waits for a verdict, and \`complete_skill\` is denied at ${
+        showPosition(blocking)
+      }`,
+      at: gate.at,
+      hint: `allow \`complete_skill(${skill})\` there`,
+    }];
+  });
+}
+
+function completionBlock(layer: Layer, skill: string): Position | undefined {
+  const about = layer.rules.filter((r) =>
+    r.tools.some((t) => wildcard(t, "complete_skill")) && r.command === undefined && r.path === undefined &&
+    r.host === undefined && (r.skill === undefined || r.skill.some((s) => wildcard(s, skill)))
+  );
+  const always = (r: Rule) =>
+    r.args === undefined && r.mode === undefined && r.sourcedBy === undefined && r.workspace === undefined &&
+    (r.risk === undefined || r.risk.includes("read"));
+  const denied = about.find((r) => r.effect === "deny" && always(r));
+  if (denied !== undefined) return denied.at;
+  const fallback = layer.defaults.read;
+  if (layer.delegates.some((d) => d.tools.some((t) => wildcard(t, "complete_skill")))) return undefined;
+  return fallback?.effect === "deny" && !about.some((r) => r.effect !== "deny") ? fallback.at : undefined;
+}

@@ -1,0 +1,73 @@
+// Tables over the keys of a policy file: which wait for a later version, and which a project may set.
+import type { YamlPath } from "./yaml.ts";
+
+/** A key by its path, `*` for any list index or name; `when` narrows it to some values. */
+type KeyPattern = { readonly path: string; readonly when?: (value: unknown) => boolean };
+
+/** Known keys whose capability is still to come: refused when set. One line each; a capability that arrives removes its lines. */
+export const notInThisVersion: readonly KeyPattern[] = [
+  { path: "model.provider", when: (value) => value === "replay" },
+  { path: "model.cassette" },
+  { path: "model.prices" },
+  { path: "model.choices" },
+  { path: "limits.cost_usd" },
+  { path: "skills.forced.*.before", when: (value) => value === "finish" },
+  { path: "skills.forced.*.before.*", when: (value) => value === "finish" },
+  { path: "skills.forced.*.before.*.box" },
+  { path: "skills.forced.*.evidence.*.box" },
+  { path: "skills.forced.*.tier" },
+  { path: "skills.forced.*.by" },
+  { path: "skills.forced.*.reuse" },
+  { path: "skills.forced.*.gate_retries" },
+  { path: "skills.pins" },
+  { path: "skills.require_pins" },
+  { path: "skills.secrets" },
+  { path: "skills.boxes" },
+  { path: "permissions.delegate.*.box" },
+  { path: "permissions.deny.*.box" },
+  { path: "permissions.ask.*.box" },
+  { path: "permissions.allow.*.box" },
+  { path: "sandbox.backend", when: (value) => value === "bwrap" || value === "landlock" },
+  { path: "sandbox.network" },
+  { path: "sandbox.read" },
+  { path: "sandbox.write" },
+  { path: "sandbox.hide" },
+  { path: "sandbox.limits" },
+  { path: "sandbox.boxes" },
+  { path: "tools.enabled.*", when: (value) => value === "fetch_url" },
+  { path: "mcp_servers" },
+  { path: "audit.keep" },
+  { path: "audit.heads" },
+  { path: "audit.key" },
+  { path: "output" },
+  { path: "server" },
+];
+
+/** What a project policy may set; whole subtrees. */
+export const projectKeys: readonly string[] = [
+  "version",
+  "limits",
+  "permissions.deny",
+  "permissions.ask",
+  "permissions.allow",
+  "skills.forced",
+  "skills.triggers",
+  "skills.disabled",
+  "sandbox.hide",
+  "workspace.protect",
+  "secrets.redact.env",
+];
+
+/** Whether the pattern stands for exactly this key. */
+export function keyMatches(pattern: string, path: YamlPath): boolean {
+  const steps = pattern.split(".");
+  return steps.length === path.length && steps.every((step, i) => step === "*" || step === path[i]);
+}
+
+/** Whether a project may set the key at `path`, or something in it. */
+export function allowedInProject(path: YamlPath): boolean {
+  return projectKeys.some((known) => {
+    const steps = known.split(".");
+    return steps.slice(0, path.length).every((step, i) => step === path[i]);
+  });
+}
