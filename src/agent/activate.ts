@@ -22,7 +22,7 @@ export async function activate(agent: Agent, activation: Activation): Promise<Ac
   const { skill, trigger } = activation;
   const read = await readBody(agent, skill);
   if (!read.ok) return read;
-  const text = renderSkill(skill, read.body, activation.arguments);
+  const text = renderSkill(read.meta, read.body, activation.arguments);
   const before = agent.recorder.state.active.find((s) => s.name === skill.name);
   const repeated = before !== undefined && (before.forced || before.body === text);
   const tokens = repeated ? 0 : estimateTokens(text);
@@ -39,14 +39,14 @@ export async function activate(agent: Agent, activation: Activation): Promise<Ac
   }
   agent.recorder.emit("skill.loaded", {
     name: skill.name,
-    ...(skill.version === undefined ? {} : { version: skill.version }),
+    ...(read.meta.version === undefined ? {} : { version: read.meta.version }),
     source: skill.tier,
     sha256: read.body.sha256,
     trigger,
     scope: activation.scope,
     loadedBytes: read.body.bytes,
     contextTokensAdded: tokens,
-    ...(skill.allowedTools === undefined ? {} : { allowedTools: skill.allowedTools }),
+    ...(read.meta.allowedTools === undefined ? {} : { allowedTools: read.meta.allowedTools }),
     tools: [],
     bounding: activation.bounding,
     body: repeated ? "" : text,
@@ -58,11 +58,11 @@ export async function activate(agent: Agent, activation: Activation): Promise<Ac
 async function readBody(agent: Agent, skill: Skill): Promise<SkillBodyResult> {
   const read = await agent.bodies.read(skill);
   if (read.ok) {
-    agent.lastBodies.set(skill.file, read.body);
+    agent.lastBodies.set(skill.file, read);
     return read;
   }
   const last = agent.lastBodies.get(skill.file);
-  return last === undefined || read.code !== "skill_unreadable" ? read : { ok: true, body: last };
+  return last === undefined || read.code !== "skill_unreadable" ? read : last;
 }
 
 function usedTokens(active: readonly ActiveSkill[]): number {

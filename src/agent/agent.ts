@@ -5,7 +5,7 @@ import type { StableText } from "../core/context.ts";
 import type { Grant } from "../core/grant.ts";
 import type { Args, InputSchema } from "../core/message.ts";
 import type { Policy } from "../core/policy.ts";
-import type { Skill, SkillBody } from "../core/skill.ts";
+import type { Skill, SkillBody, SkillMeta } from "../core/skill.ts";
 import type { Mode } from "../core/facts.ts";
 import type { Approver, Clock, Model, Place, ShellSettings, Tool, ToolOutcome } from "./ports.ts";
 import type { Recorder } from "./recorder.ts";
@@ -36,14 +36,16 @@ export type Agent = {
   /** Answers that were kept; they end with the process. */
   readonly grants: Grant[];
   readonly seen: Map<string, string>;
-  /** The last body read of each skill, for when a later read fails. */
-  readonly lastBodies: Map<string, SkillBody>;
+  /** What was last read of each skill, for when a later read fails. */
+  readonly lastBodies: Map<string, ReadSkill>;
 };
 
 export type SkillBodies = {
   read(skill: Skill): Promise<SkillBodyResult>;
   readAttached(skill: Skill, path: string): Promise<ToolOutcome>;
 };
+/** `meta` is what the front matter says now, its bound never wider than the one of the catalog. */
+export type ReadSkill = { readonly ok: true; readonly body: SkillBody; readonly meta: SkillMeta };
 export type SkillBodyResult =
-  | { readonly ok: true; readonly body: SkillBody }
+  | ReadSkill
   | { readonly ok: false; readonly code: string; readonly message: string };

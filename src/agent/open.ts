@@ -37,7 +37,8 @@ export async function openSession(agent: Agent, options: OpenOptions): Promise<r
   return problems;
 }
 
-async function forceSkills(agent: Agent): Promise<readonly Problem[]> {
+/** Makes the skills that policy forces active and ends those that it no longer does. */
+export async function forceSkills(agent: Agent): Promise<readonly Problem[]> {
   const { recorder, policy } = agent;
   const wanted = policy.skills.forced.filter((f) => f.when.at === "session");
   for (

@@ -77,6 +77,8 @@ export type Place = {
   readonly home: string;
   /** The protect entry that covers this absolute path. */
   protectedBy(path: string): string | undefined;
+  /** Set when no command may run at all: says why and what to do. */
+  readonly shellRefused?: string;
 };
 
 export type ToolContext = Place & {

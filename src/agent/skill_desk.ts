@@ -102,3 +102,14 @@ export async function activateForGate(agent: Agent, gate: Gate): Promise<void> {
     });
   }
 }
+
+/** Ends skills that were loaded for the session, all or one; those that policy forces stay. Returns their names. */
+export function clearSkills(agent: Agent, name: string | undefined): readonly string[] {
+  const ended = agent.recorder.state.active.filter((s) =>
+    !s.forced && (name === undefined || s.name === name)
+  );
+  for (const skill of ended) {
+    agent.recorder.emit("skill.unloaded", { name: skill.name, reason: "cleared by the user" });
+  }
+  return ended.map((s) => s.name);
+}

@@ -1,7 +1,8 @@
 // One tool call on its way: requested → checked → decided → approved → run → result. Each step records what it did.
 import type { Agent } from "./agent.ts";
 import { activateForGate, skillDesk } from "./skill_desk.ts";
-import type { Inspection, Tool, ToolContext, ToolOutcome } from "./ports.ts";
+import { inspectCall } from "./inspect.ts";
+import type { Tool, ToolContext, ToolOutcome } from "./ports.ts";
 import { bounds } from "../core/bound.ts";
 import { decide } from "../core/decide.ts";
 import { reasonOf, showCause, type Verdict } from "../core/decision.ts";
@@ -33,7 +34,7 @@ export async function prepareCall(agent: Agent, block: CallBlock, turn: TurnHook
     const outcome = fault ?? { ok: false, code: "unknown_tool", content: "unknown tool" };
     return { ready: false, denied: false, finish: async () => complete(agent, call, outcome, 0, {}) };
   }
-  const facts = factsOf(agent, call, tool.inspect(call.args, agent.place));
+  const facts = factsOf(agent, call, tool);
   const preview = tool.preview?.(call.args, contextFor(agent, turn));
   agent.recorder.emit("permission.requested", {
     call: call.id,
@@ -146,17 +147,9 @@ function callFault(
   };
 }
 
-function factsOf(agent: Agent, call: ToolCall, inspection: Inspection): Facts {
-  return {
-    tool: call.tool,
-    args: call.args,
-    risk: inspection.risk,
-    subjects: inspection.subjects,
-    box: inspection.box ?? "default",
-    sourcedBy: agent.recorder.state.active.map((s) => `skill:${s.name}`),
-    mode: agent.mode,
-    errors: inspection.errors ?? [],
-  };
+function factsOf(agent: Agent, call: ToolCall, tool: Tool): Facts {
+  const sourcedBy = agent.recorder.state.active.map((s) => `skill:${s.name}`);
+  return inspectCall(tool, call.args, { place: agent.place, mode: agent.mode, sourcedBy });
 }
 
 // A gate's own skill never bounds the calls that it guards.
@@ -197,7 +190,7 @@ async function answerFor(agent: Agent, turn: TurnHooks, asked: Asked): Promise<R
     return { allow, reason: answer.reason === undefined ? reason : `${reason}; ${answer.reason}`, answer };
   }
   if (
-    canonicalJson(factsKey(factsOf(agent, asked.call, asked.tool.inspect(asked.call.args, agent.place)))) !==
+    canonicalJson(factsKey(factsOf(agent, asked.call, asked.tool))) !==
       canonicalJson(factsKey(facts))
   ) {
     return {

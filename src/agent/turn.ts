@@ -224,7 +224,11 @@ const limitHints: { readonly [name: string]: string } = {
 
 function stopFor(agent: Agent, error: unknown, user: AbortSignal, deadline: AbortSignal): Stop {
   if (error instanceof LogFailure) return { stop: "audit_error", message: error.message };
-  if (user.aborted) return { stop: "cancelled", message: "cancelled" };
+  if (user.aborted) {
+    return user.reason === "SIGTERM"
+      ? { stop: "interrupted", message: "terminated" }
+      : { stop: "cancelled", message: "cancelled" };
+  }
   if (deadline.aborted) {
     const cap = agent.policy.limits.wallTimeMs;
     return limit(agent, "wall_time", cap, cap);

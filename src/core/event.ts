@@ -165,6 +165,7 @@ export type EventData = {
     readonly summary: string;
     readonly evidence: readonly string[];
   };
+  "policy.changed": { readonly from: string; readonly to: string };
   "limit.reached": { readonly limit: string; readonly value: number; readonly cap: number };
   "turn.completed": {
     readonly stopReason: StopReason;

@@ -2,6 +2,7 @@
 import type { Denial, Event, EventData, SessionFacts, TriggerKind } from "./event.ts";
 import { emptyGateState, type GateState } from "./gate.ts";
 import { renderEnvironment } from "./prompt.ts";
+import { skillMarker } from "./skill.ts";
 import { addUsage, type AssistantBlock, noUsage, type Usage } from "./message.ts";
 
 /** What the model has been shown, in order; requests are rendered from it. */
@@ -132,6 +133,7 @@ export function reduce(state: SessionState, event: Event): SessionState {
     case "model.failed":
     case "permission.requested":
     case "gate.blocked":
+    case "policy.changed":
     case "limit.reached":
       return next;
   }
@@ -140,7 +142,7 @@ export function reduce(state: SessionState, event: Event): SessionState {
 function startTurn(state: SessionState, content: string): SessionState {
   // From the first request of a turn on, a body whose skill has ended is a marker: never a body without its bound.
   const transcript = state.transcript.map((e): Entry =>
-    e.kind === "skill" && !e.live ? { kind: "environment", text: endedMarker(e.name) } : e
+    e.kind === "skill" && !e.live ? { kind: "environment", text: skillMarker(e.name) } : e
   );
   const environment = state.facts === undefined ? "" : renderEnvironment(state.facts);
   const shown: readonly Entry[] = environment === state.environment
@@ -152,10 +154,6 @@ function startTurn(state: SessionState, content: string): SessionState {
     transcript: [...transcript, { kind: "user", text: content }, ...shown],
     turn: { ...noTurn, number: state.turn.number + 1, open: true },
   };
-}
-
-export function endedMarker(name: string): string {
-  return `[skill ${name}: its instructions ended with an earlier turn and are no longer in force]`;
 }
 
 function loadSkill(state: SessionState, data: EventData["skill.loaded"], seq: number): SessionState {

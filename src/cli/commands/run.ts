@@ -83,6 +83,9 @@ export async function runOnce(
       return exitCodes.done;
     }
     if (asked.kind === "fault") return reportUsage(output, asked.message, json);
+    if (asked.kind !== "turn") {
+      return reportUsage(output, `\`/skill ${asked.kind}\` is for \`writ chat\``, json);
+    }
     const end = await runTurn(session.agent, {
       message: asked.message,
       actor: host.user,

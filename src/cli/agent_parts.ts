@@ -1,0 +1,128 @@
+// The parts of an agent, made from settings: model, tools, place, shell, stable text.
+import { tmpdir } from "node:os";
+import type { Agent } from "../agent/agent.ts";
+import type { Place, ShellSettings, ToolContext } from "../agent/ports.ts";
+import type { Recorder } from "../agent/recorder.ts";
+import { renderListing } from "../core/listing.ts";
+import type { Policy } from "../core/policy.ts";
+import type { Loaded } from "../core/problem.ts";
+import { identity } from "../core/prompt.ts";
+import { compileAllowedTool } from "../load/allowed_tool.ts";
+import { readInstructions } from "../load/instructions.ts";
+import { readAttached, readSkillBody } from "../load/skill_dir.ts";
+import { systemClock } from "../runtime/clock.ts";
+import { childEnvironment } from "../sandbox/environment.ts";
+import { checkArguments } from "../tools/arguments.ts";
+import { builtinTools } from "../tools/registry.ts";
+import type { LoadedCatalog } from "./catalog.ts";
+import type { Context } from "./command.ts";
+import type { SessionOptions } from "./compose.ts";
+import { makeModel } from "./model.ts";
+import type { Settings } from "./settings.ts";
+
+/** What of the session's own folder and secrets an agent touches. */
+export type AgentSite = {
+  onKey(key: string): void;
+  readonly keepBefore: ToolContext["keepBefore"];
+};
+
+/** An agent for these settings around a recorder that may be older than it. */
+export async function makeAgent(
+  context: Context,
+  settings: Settings,
+  options: SessionOptions,
+  catalog: LoadedCatalog,
+  recorder: Recorder,
+  site: AgentSite,
+): Promise<Loaded<Agent>> {
+  const { policy } = settings;
+  const model = await makeModel(policy.model, {
+    env: context.host.env,
+    ...(options.script === undefined ? {} : { script: options.script }),
+    onKey: site.onKey,
+    scriptStart: 0,
+  });
+  if (!model.ok) return model;
+  const place = placeOf(settings);
+  return {
+    ok: true,
+    problems: [],
+    value: {
+      policy,
+      catalog: catalog.catalog,
+      stable: {
+        identity,
+        catalog: policy.skills.modelChoice ? listing(policy, catalog).text : "",
+        instructions: settings.trusted
+          ? readInstructions(policy.root, settings.cwd, policy.instructions)
+          : [],
+      },
+      recorder,
+      model: model.value,
+      tools: builtinTools,
+      approver: options.approver,
+      clock: options.fixed?.clock ?? systemClock,
+      random: options.fixed === undefined ? Math.random : () => 0.5,
+      mode: options.mode,
+      strict: options.strict === true,
+      place,
+      shell: shellOf(context, settings, place),
+      bodies: {
+        read: async (skill) => readSkillBody(skill),
+        readAttached: async (skill, path) => attachedOutcome(readAttached(skill, path, 256 * 1024)),
+      },
+      checkArguments,
+      allowedTool: (declared) => compileAllowedTool(declared, place),
+      keepBefore: site.keepBefore,
+      grants: [],
+      seen: new Map(),
+      lastBodies: new Map(),
+    },
+  };
+}
+
+export function placeOf(settings: Pick<Settings, "policy" | "surroundings">): Place {
+  const { policy, surroundings } = settings;
+  const refused = policy.sandbox.mode === "off"
+    ? undefined
+    : 'sandbox.mode is `required` and this version has no sandbox; a machine or user policy may say `sandbox: {mode: "off"}` to run commands without one';
+  return {
+    root: policy.root,
+    home: surroundings.home,
+    protectedBy: (path) => policy.protect.find((p) => p.pattern.test(path))?.shown,
+    ...(refused === undefined ? {} : { shellRefused: refused }),
+  };
+}
+
+function shellOf(context: Context, settings: Settings, place: Place): ShellSettings {
+  const { shell } = settings.policy.tools;
+  return {
+    ...(place.shellRefused === undefined ? {} : { refused: place.shellRefused }),
+    env: childEnvironment(context.host.env, {
+      allow: settings.policy.shellEnv,
+      home: settings.surroundings.home,
+      tmp: tmpdir(),
+      writable: [settings.policy.root],
+    }),
+    timeoutMs: shell.timeoutMs,
+    maxTimeoutMs: shell.maxTimeoutMs,
+    maxOutput: shell.maxOutput,
+  };
+}
+
+/** The catalog as the model sees it, and what had no room in it. */
+export function listing(policy: Policy, { catalog }: LoadedCatalog) {
+  const session = policy.skills.forced.filter((f) => f.when.at === "session").map((f) => f.skill);
+  return renderListing(catalog.items, {
+    budgetTokens: policy.skills.listingTokens,
+    forcedNames: new Set(policy.skills.forced.map((f) => f.skill)),
+    sessionNames: new Set(session),
+    recent: new Map(),
+  });
+}
+
+function attachedOutcome(read: ReturnType<typeof readAttached>) {
+  return read.ok
+    ? { ok: true, content: read.text, ...(read.cut ? { partial: true } : {}) }
+    : { ok: false, code: read.code, content: read.message };
+}

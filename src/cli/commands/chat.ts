@@ -1,0 +1,204 @@
+// `writ chat`: turns at the terminal. Ctrl-C cancels a turn; at the prompt, or twice, it ends the chat.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { clearSkills } from "../../agent/skill_desk.ts";
+import { runTurn, type TurnEnd } from "../../agent/turn.ts";
+import { exitCodes } from "../../core/outcome.ts";
+import { nearest, showProblem } from "../../core/problem.ts";
+import { stateFolder } from "../../load/locate.ts";
+import { terminalApprover } from "../approver.ts";
+import type { CommandModule, Context } from "../command.ts";
+import { openSession, type Session } from "../compose.ts";
+import { catchInterrupts, type Interrupt } from "../interrupt.ts";
+import { exitOf, reportEnd, reportProblems, reportUsage } from "../result.ts";
+import { loadSettings } from "../settings.ts";
+import { askSkills, listSkills } from "../skill_words.ts";
+import { openTerminal, type Terminal } from "../terminal.ts";
+import { liveView, type RunOptions, withRunOptions } from "./run.ts";
+
+export const chat: CommandModule = {
+  define(command, context, done) {
+    withRunOptions(command).description("talk at the terminal, approve at the prompt")
+      .action(async (options: RunOptions) => done(await talk(context, options)));
+  },
+};
+
+type Chat = {
+  readonly context: Context;
+  readonly options: RunOptions;
+  readonly session: Session;
+  readonly terminal: Terminal;
+  readonly interrupt: Interrupt;
+};
+
+async function talk(context: Context, options: RunOptions): Promise<number> {
+  const { output, host } = context;
+  if (!host.stdinIsTerminal) {
+    return reportUsage(
+      output,
+      "`writ chat` needs a terminal; `writ run` takes a prompt",
+      options.json === true,
+    );
+  }
+  const historyFile = join(stateFolder(host), "history");
+  const interrupt = catchInterrupts(() => process.exit(exitCodes.interrupted));
+  const terminal = openTerminal({ history: readHistory(historyFile), onInterrupt: () => interrupt.press() });
+  let session: Session | undefined;
+  try {
+    const settings = await loadSettings(context, options, () => terminal);
+    if (!settings.ok) return reportProblems(output, settings.problems, options.json === true);
+    const opened = await openSession(context, settings.value, {
+      ...options,
+      mode: "interactive",
+      approver: terminalApprover(terminal, output),
+      listeners: [liveView(context)],
+    });
+    if (!opened.ok) return reportProblems(output, opened.problems, options.json === true);
+    session = opened.value;
+    output.note(output.paint.dim(output.safe(`session ${session.id}; /help lists the commands`)));
+    return await loop({ context, options, session, terminal, interrupt });
+  } finally {
+    writeHistory(historyFile, terminal.history);
+    session?.close();
+    terminal.close();
+    interrupt.stop();
+  }
+}
+
+async function loop(chat: Chat): Promise<number> {
+  let last: TurnEnd | undefined;
+  for (;;) {
+    const signal = chat.interrupt.next();
+    let text: string | undefined;
+    try {
+      text = await chat.terminal.ask("> ", signal);
+    } catch {
+      text = undefined;
+    }
+    if (text === undefined) return last?.stop === "audit_error" ? exitCodes.audit : exitCodes.done;
+    if (text.trim() === "") continue;
+    const command = chatCommand(chat, text.trim());
+    if (command === "quit") return exitCodes.done;
+    if (command === "handled") continue;
+    await reload(chat);
+    const end = await take(chat, text);
+    last = end ?? last;
+    if (end?.stop === "audit_error") return exitCodes[exitOf(end)];
+  }
+}
+
+async function take(chat: Chat, text: string): Promise<TurnEnd | undefined> {
+  const { output, host } = chat.context;
+  const { agent } = chat.session;
+  const asked = askSkills(agent.catalog, text, []);
+  switch (asked.kind) {
+    case "answer":
+      output.result(`${asked.text}\n`);
+      return undefined;
+    case "fault":
+      output.note(output.safe(`error: ${asked.message}`));
+      return undefined;
+    case "clear": {
+      const ended = clearSkills(agent, asked.name);
+      output.note(output.safe(ended.length === 0 ? "no such skill is loaded" : `ended: ${ended.join(", ")}`));
+      return undefined;
+    }
+    case "reload":
+      await reload(chat, "rescan");
+      output.result(`${listSkills(chat.session.agent.catalog)}\n`);
+      return undefined;
+    case "turn": {
+      const signal = chat.interrupt.next();
+      const end = await runTurn(agent, {
+        message: asked.message,
+        actor: host.user,
+        skills: asked.skills,
+        signal,
+      });
+      reportEnd(output, end);
+      return end;
+    }
+  }
+}
+
+const commands: readonly { readonly name: string; readonly help: string }[] = [
+  { name: "/help", help: "this list" },
+  { name: "/status", help: "session, policy, skills, tokens" },
+  {
+    name: "/skill",
+    help: "/skill NAME [arguments] loads one; /skill list, /skill find WORDS, /skill clear [NAME]",
+  },
+  { name: "/grants", help: "answers that were kept for this session" },
+  { name: "/quit", help: "end the chat" },
+];
+
+// A word with a slash that nobody knows is a slip, not a message for the model.
+function chatCommand(chat: Chat, text: string): "quit" | "handled" | "message" {
+  const { output } = chat.context;
+  const word = /^\/[A-Za-z-]+(?=\s|$)/.exec(text)?.[0];
+  if (word === undefined || word === "/skill" || word === "/discover-skills") return "message";
+  if (word === "/quit" || word === "/exit") return "quit";
+  if (word === "/help") {
+    for (const c of commands) output.result(`${c.name.padEnd(8)} ${c.help}\n`);
+  } else if (word === "/status") {
+    for (const line of statusLines(chat)) output.result(`${output.safe(line)}\n`);
+  } else if (word === "/grants") {
+    const { grants } = chat.session.agent;
+    if (grants.length === 0) output.note("no kept answers");
+    for (const grant of grants) output.result(`${output.safe(grant.rule)}\n`);
+  } else {
+    const near = nearest(word, commands.map((c) => c.name));
+    output.note(
+      output.safe(
+        `error: no command ${word}${near === undefined ? "; /help lists them" : `; did you mean ${near}?`}`,
+      ),
+    );
+  }
+  return "handled";
+}
+
+function statusLines(chat: Chat): readonly string[] {
+  const { agent } = chat.session;
+  const { state } = agent.recorder;
+  const skills = state.active.map((s) => `${s.name} (${s.trigger}, ${s.scope})`).join(", ");
+  return [
+    `session  ${chat.session.id}, ${state.turn.number} turns, ${state.seq} events`,
+    `policy   ${agent.policy.name ?? "(unnamed)"} ${agent.policy.revision.slice(0, 12)}`,
+    `model    ${agent.policy.model.provider}/${agent.policy.model.name}`,
+    `skills   ${skills === "" ? "none active" : skills}`,
+    `tokens   ${state.usage.input} in, ${state.usage.output} out, ${state.usage.cacheRead} from cache`,
+    `log      ${chat.session.logPath}`,
+  ];
+}
+
+// A policy file that changed is read at the start of a turn; one that does not load leaves the old one in force.
+async function reload(chat: Chat, how?: "rescan"): Promise<void> {
+  const { output } = chat.context;
+  const settings = await loadSettings(chat.context, chat.options, () => chat.terminal);
+  const problems = settings.ok ? await chat.session.adopt(settings.value, how) : settings.problems;
+  if (problems.length === 0) return;
+  for (const problem of problems) output.note(output.paint.yellow(output.safe(showProblem(problem))));
+  output.note(output.paint.yellow("the changed policy was not taken; the one before stays in force"));
+}
+
+function readHistory(file: string): readonly string[] {
+  try {
+    return existsSync(file)
+      ? readFileSync(file, "utf8").split("\n").filter((l) => l !== "").map((l) => JSON.parse(l)).filter((t) =>
+        typeof t === "string"
+      ).slice(-500)
+      : [];
+  } catch {
+    return [];
+  }
+}
+
+function writeHistory(file: string, history: readonly string[]): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(file, history.slice(-500).map((t) => `${JSON.stringify(t)}\n`).join(""), { mode: 0o600 });
+  } catch {
+    // History is a convenience: a chat that ended well does not fail for it.
+  }
+}

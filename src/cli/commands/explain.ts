@@ -1,0 +1,155 @@
+// `writ explain`: what the policy decides on a call and why, or which skills a message would load. Nothing runs.
+import { inspectCall } from "../../agent/inspect.ts";
+import { decide } from "../../core/decide.ts";
+import { reasonOf, showCause } from "../../core/decision.ts";
+import { showSubject } from "../../core/facts.ts";
+import { emptyGateState, gateBlocks } from "../../core/gate.ts";
+import type { Args } from "../../core/message.ts";
+import { exitCodes } from "../../core/outcome.ts";
+import { isObject } from "../../core/text.ts";
+import { selectByPattern } from "../../core/trigger.ts";
+import { checkArguments } from "../../tools/arguments.ts";
+import { mainArgument } from "../../tools/main_argument.ts";
+import { builtinTools, toolNames } from "../../tools/registry.ts";
+import { listing, placeOf } from "../agent_parts.ts";
+import { loadCatalog } from "../catalog.ts";
+import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
+import { reportProblems, reportUsage } from "../result.ts";
+import { loadSettings, type Settings } from "../settings.ts";
+
+type ExplainOptions = PolicyOptions & { readonly message?: string; readonly unattended?: boolean };
+
+export const explain: CommandModule = {
+  define(command, context, done) {
+    withPolicyOptions(
+      command.argument("[tool]", "a tool").argument(
+        "[argument]",
+        "its main argument, or all of them as a JSON object",
+      ),
+    )
+      .description("say what the policy decides on a call, and why")
+      .option("--message <text>", "which skills this message would load")
+      .option("--unattended", "as if nobody could be asked")
+      .action(async (tool: string | undefined, argument: string | undefined, options: ExplainOptions) =>
+        done(await explainOne(context, tool, argument, options))
+      );
+  },
+};
+
+async function explainOne(
+  context: Context,
+  tool: string | undefined,
+  argument: string | undefined,
+  options: ExplainOptions,
+): Promise<number> {
+  const { output } = context;
+  const json = options.json === true;
+  const settings = await loadSettings(context, options, undefined);
+  if (!settings.ok) return reportProblems(output, settings.problems, json);
+  if (options.message !== undefined) return explainMessage(context, settings.value, options.message, json);
+  const found = builtinTools.find((t) => t.name === tool);
+  if (found === undefined) {
+    return reportUsage(
+      output,
+      tool === undefined
+        ? "name a tool, or give --message"
+        : `no tool \`${tool}\`; tools: ${toolNames.join(", ")}`,
+      json,
+    );
+  }
+  const args = readArguments(found.name, argument ?? "");
+  if (args === undefined) {
+    return reportUsage(output, "the arguments start with `{` but are not a JSON object", json);
+  }
+  const faults = checkArguments(found.inputSchema, args);
+  const missing = faults.length > 0 && !(argument ?? "").trim().startsWith("{") ? [] : faults;
+  if (missing.length > 0) {
+    return reportUsage(output, `arguments of ${found.name} do not fit: ${missing.join("; ")}`, json);
+  }
+  const { policy } = settings.value;
+  const place = placeOf(settings.value);
+  const facts = inspectCall(found, args, {
+    place,
+    mode: options.unattended === true ? "unattended" : "interactive",
+    sourcedBy: [],
+  });
+  const blocks = gateBlocks(policy.gates, emptyGateState, facts, policy.root);
+  const verdict = decide(policy.layers, facts, { root: policy.root, active: [], bounds: [], blocks });
+  const decision = verdict.effect === "ask" && options.unattended === true ? "deny" : verdict.effect;
+  if (json) {
+    output.result(
+      `${
+        JSON.stringify({
+          tool: found.name,
+          args,
+          risk: facts.risk,
+          effect: verdict.effect,
+          decision,
+          reason: reasonOf(verdict),
+          causes: verdict.causes,
+          subjects: facts.subjects,
+        })
+      }\n`,
+    );
+    return exitCodes.done;
+  }
+  output.result(output.safe(`${decision}: ${reasonOf(verdict)}\nrisk ${facts.risk}\n`));
+  for (const subject of facts.subjects) {
+    const shown = showSubject(subject);
+    if (shown !== undefined) output.result(output.safe(`  ${subject.kind} ${shown}\n`));
+  }
+  for (const cause of verdict.causes) {
+    const about = "subject" in cause && cause.subject !== undefined ? ` [${cause.subject}]` : "";
+    output.result(output.safe(`- ${showCause(cause)}${about}\n`));
+  }
+  return exitCodes.done;
+}
+
+function readArguments(tool: string, text: string): Args | undefined {
+  if (!text.trim().startsWith("{")) {
+    const name = mainArgument(tool);
+    return name === undefined || text === "" ? {} : { [name]: text };
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function explainMessage(context: Context, settings: Settings, message: string, json: boolean): number {
+  const { output } = context;
+  const { policy } = settings;
+  const loaded = loadCatalog(settings);
+  const forced = policy.skills.forced.filter((f) => f.when.at === "session").map((f) => ({
+    skill: f.skill,
+    by: "policy",
+    at: f.at,
+  }));
+  const hits = selectByPattern(message, policy.skills.triggers, loaded.catalog, new Map())
+    .map((h) => ({ skill: h.skill.name, by: "pattern", pattern: h.pattern, span: h.span }));
+  const { tokens } = listing(policy, loaded);
+  if (json) {
+    output.result(
+      `${
+        JSON.stringify({
+          message,
+          skills: [...forced, ...hits],
+          catalogTokens: tokens,
+          tools: policy.tools.enabled,
+        })
+      }\n`,
+    );
+    return exitCodes.done;
+  }
+  for (const f of forced) {
+    output.result(output.safe(`${f.skill}  forced by policy at ${f.at.file}:${f.at.line}:${f.at.col}\n`));
+  }
+  for (const h of hits) {
+    output.result(output.safe(`${h.skill}  by pattern "${h.pattern}" at ${h.span[0]}..${h.span[1]}\n`));
+  }
+  if (forced.length + hits.length === 0) output.result("no skill would be loaded before the first request\n");
+  output.result(`catalog: ${loaded.catalog.items.length} skills, about ${tokens} tokens\n`);
+  return exitCodes.done;
+}

@@ -1,0 +1,97 @@
+// `writ policy check|show`: is it right, and what is in force, with the place where each value is written.
+import { exitCodes } from "../../core/outcome.ts";
+import { showPosition, showProblem } from "../../core/problem.ts";
+import {
+  collect,
+  type CommandModule,
+  type Context,
+  type PolicyOptions,
+  withPolicyOptions,
+} from "../command.ts";
+import { loadCatalog } from "../catalog.ts";
+import { reportProblems } from "../result.ts";
+import { loadSettings } from "../settings.ts";
+
+export const policy: CommandModule = {
+  define(command, context, done) {
+    command.description("check policy files, show what is in force");
+    withPolicyOptions(command.command("check [files...]"))
+      .description("find every fault in the policy files (those given, or those in force)")
+      .action(async (files: string[], options: PolicyOptions) => done(await check(context, files, options)));
+    withPolicyOptions(command.command("show")).description("the effective policy")
+      .option("--origin", "with file:line:col of every value")
+      .action(async (options: ShowOptions) => done(await show(context, options)));
+  },
+};
+
+type ShowOptions = PolicyOptions & { readonly origin?: boolean };
+
+async function check(context: Context, files: readonly string[], options: PolicyOptions): Promise<number> {
+  const { output } = context;
+  const json = options.json === true;
+  const policies = files.reduce<readonly string[]>((all, file) => collect(file, all), options.policy ?? []);
+  const given = policies.length > 0 ? { policy: policies } : {};
+  // Checking starts nothing of what it reads, so it needs no trust.
+  const settings = await loadSettings(
+    context,
+    { ...options, ...given, trust: options.untrusted !== true },
+    undefined,
+  );
+  if (!settings.ok) {
+    if (json) return reportProblems(output, settings.problems, true);
+    for (const problem of settings.problems) output.note(output.safe(showProblem(problem)));
+    output.note(`${settings.problems.length} problems`);
+    return exitCodes.usage;
+  }
+  const { policy } = settings.value;
+  const { catalog } = loadCatalog(settings.value);
+  const missing = policy.skills.forced.filter((f) => catalog.get(f.skill) === undefined).map((f) => ({
+    code: "forced-skill-missing",
+    severity: "error" as const,
+    message: `the forced skill \`${f.skill}\` is not available`,
+    at: f.at,
+  }));
+  if (missing.length > 0) return reportProblems(output, missing, json);
+  if (json) {
+    output.result(
+      `${
+        JSON.stringify({
+          ok: true,
+          files: policy.files,
+          revision: policy.revision,
+          warnings: settings.problems,
+        })
+      }\n`,
+    );
+    return exitCodes.done;
+  }
+  for (const warning of settings.problems) output.note(output.safe(showProblem(warning)));
+  for (const file of policy.files) output.result(`${output.safe(`ok  ${file.layer}  ${file.path}`)}\n`);
+  if (policy.files.length === 0) output.result("ok  no policy files; the embedded values are in force\n");
+  return exitCodes.done;
+}
+
+async function show(context: Context, options: ShowOptions): Promise<number> {
+  const { output } = context;
+  const settings = await loadSettings(context, options, undefined);
+  if (!settings.ok) return reportProblems(output, settings.problems, options.json === true);
+  const { origin, policy } = settings.value;
+  if (options.json === true) {
+    output.result(
+      `${
+        JSON.stringify({ revision: policy.revision, files: policy.files, root: policy.root, values: origin })
+      }\n`,
+    );
+    return exitCodes.done;
+  }
+  const width = Math.min(
+    60,
+    Math.max(0, ...origin.map((o) => `${o.key}: ${JSON.stringify(o.value)}`.length)),
+  );
+  for (const { key, value, layer, at } of origin) {
+    const line = `${key}: ${JSON.stringify(value)}`;
+    const place = at === "default" ? "default" : `${layer}  ${showPosition(at)}`;
+    output.result(`${output.safe(options.origin === true ? `${line.padEnd(width)}  # ${place}` : line)}\n`);
+  }
+  return exitCodes.done;
+}

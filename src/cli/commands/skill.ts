@@ -1,0 +1,86 @@
+// `writ skill list|show|run`: what skills there are, what one says, and running one.
+import { exitCodes } from "../../core/outcome.ts";
+import { escapeLine, escapeTerminal } from "../../core/text.ts";
+import { readSkillBody } from "../../load/skill_dir.ts";
+import { loadCatalog } from "../catalog.ts";
+import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
+import { reportProblems, reportUsage } from "../result.ts";
+import { loadSettings } from "../settings.ts";
+import { listSkills } from "../skill_words.ts";
+import { runOnce, type RunOptions, withRunOptions } from "./run.ts";
+
+export const skill: CommandModule = {
+  define(command, context, done) {
+    command.description("see and use skills");
+    withPolicyOptions(command.command("list")).description(
+      "skills, where they come from, and why one is not available",
+    )
+      .action(async (options: PolicyOptions) => done(await list(context, options)));
+    withPolicyOptions(command.command("show <name>")).description("one skill: its facts and its body")
+      .action(async (name: string, options: PolicyOptions) => done(await show(context, name, options)));
+    withRunOptions(command.command("run <name> [arguments...]")).description("one turn with this skill")
+      .action(async (name: string, words: string[], options: RunOptions) =>
+        done(await runOnce(context, ["/skill", "run", name, ...words], options))
+      );
+  },
+};
+
+async function list(context: Context, options: PolicyOptions): Promise<number> {
+  const { output } = context;
+  const settings = await loadSettings(context, options, undefined);
+  if (!settings.ok) return reportProblems(output, settings.problems, options.json === true);
+  const { catalog, warnings } = loadCatalog(settings.value);
+  if (options.json === true) {
+    const skills = catalog.items.map(({ patterns, ...rest }) => ({
+      ...rest,
+      patterns: patterns.map((p) => p.source),
+    }));
+    output.result(`${JSON.stringify({ skills, absent: catalog.absent, warnings })}\n`);
+    return exitCodes.done;
+  }
+  output.result(`${listSkills(catalog)}\n`);
+  for (const w of warnings) {
+    output.note(output.paint.yellow(escapeLine(`warning: ${w.path}: ${w.message} [${w.code}]`)));
+  }
+  return exitCodes.done;
+}
+
+async function show(context: Context, name: string, options: PolicyOptions): Promise<number> {
+  const { output } = context;
+  const json = options.json === true;
+  const settings = await loadSettings(context, options, undefined);
+  if (!settings.ok) return reportProblems(output, settings.problems, json);
+  const { catalog } = loadCatalog(settings.value);
+  const found = catalog.get(name);
+  if (found === undefined) {
+    const reasons = catalog.absent.filter((a) => a.name === name).map((a) => a.reason);
+    return reportUsage(
+      output,
+      `no skill \`${name}\`${
+        reasons.length > 0 ? `: ${reasons.join("; ")}` : `; available: ${catalog.names.join(", ")}`
+      }`,
+      json,
+    );
+  }
+  const read = readSkillBody(found);
+  if (!read.ok) return reportUsage(output, read.message, json);
+  if (json) {
+    const { patterns, ...rest } = found;
+    output.result(`${JSON.stringify({ ...rest, patterns: patterns.map((p) => p.source), ...read.body })}\n`);
+    return exitCodes.done;
+  }
+  const facts: readonly (readonly [string, string])[] = [
+    ["name", found.name],
+    ["description", found.description],
+    ["version", found.version ?? "-"],
+    ["source", `${found.tier}: ${found.file}`],
+    ["sha256", read.body.sha256],
+    ["allowed tools", found.allowedTools?.join(", ") ?? "none declared"],
+    ["patterns", found.patterns.map((p) => p.source).join("  ") || "-"],
+    ["files", read.body.files.join(", ") || "-"],
+    ...found.shadows.map((s): [string, string] => ["stands before", `${s.tier}: ${s.file}`]),
+  ];
+  for (const [label, value] of facts) output.result(`${label.padEnd(14)} ${escapeLine(value)}\n`);
+  output.result(`\n${escapeTerminal(read.body.body.trim())}\n`);
+  return exitCodes.done;
+}

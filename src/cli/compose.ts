@@ -1,0 +1,227 @@
+// The composition root: settings and options → a session that can take turns. Everything is put together here, by hand.
+import { randomBytes } from "node:crypto";
+import { dirname, join } from "node:path";
+import type { Agent } from "../agent/agent.ts";
+import { forceSkills, openSession as recordOpening, replay } from "../agent/open.ts";
+import { type Approver, type Clock, LogFailure } from "../agent/ports.ts";
+import { createRecorder } from "../agent/recorder.ts";
+import type { Event, SessionFacts } from "../core/event.ts";
+import type { Mode } from "../core/facts.ts";
+import type { Policy } from "../core/policy.ts";
+import type { Loaded, Problem } from "../core/problem.ts";
+import { stateFolder } from "../load/locate.ts";
+import { systemClock } from "../runtime/clock.ts";
+import { beforeImages } from "../store/before_images.ts";
+import { createLog, listSessions, type Opened, readLog, resumeLog } from "../store/session_log.ts";
+import { checkChain } from "../store/chain.ts";
+import { listing, makeAgent } from "./agent_parts.ts";
+import { loadCatalog, type LoadedCatalog } from "./catalog.ts";
+import type { Context } from "./command.ts";
+import type { SessionRef } from "./result.ts";
+import { collectSecrets } from "./secrets.ts";
+import type { Settings } from "./settings.ts";
+import { version } from "./version.ts";
+
+export type SessionOptions = {
+  readonly mode: Mode;
+  readonly approver: Approver;
+  readonly listeners: readonly ((event: Event) => void)[];
+  readonly strict?: boolean;
+  readonly script?: string;
+  readonly resume?: string;
+  readonly continue?: boolean;
+  /** For runs whose log must be the same everywhere. */
+  readonly fixed?: {
+    readonly clock: Clock;
+    readonly session: string;
+    readonly platform: string;
+    readonly actor: string;
+    readonly aliases: readonly { readonly value: string; readonly as: string }[];
+  };
+};
+
+export type Session = {
+  readonly id: string;
+  readonly logPath: string;
+  /** The agent for the next turn; another one after `adopt`. */
+  readonly agent: Agent;
+  /** Takes changed settings for the turns to come, or the same ones with skills found anew; problems mean that the old ones stay. */
+  adopt(settings: Settings, how?: "rescan"): Promise<readonly Problem[]>;
+  ref(): SessionRef;
+  close(): void;
+};
+
+/** Problems mean that nothing ran and, save for a log that was there before, nothing was written. */
+export async function openSession(
+  context: Context,
+  settings: Settings,
+  options: SessionOptions,
+): Promise<Loaded<Session>> {
+  const catalog = loadCatalog(settings);
+  const missing = missingForced(settings.policy, catalog);
+  if (missing.length > 0) return { ok: false, problems: missing };
+  const dir = settings.policy.auditDir ?? join(stateFolder(settings.surroundings), "sessions");
+  let opened: Opened & { readonly id: string };
+  try {
+    opened = openLog(dir, settings, options);
+  } catch (error) {
+    if (!(error instanceof LogFailure)) throw error;
+    return { ok: false, problems: [{ code: error.code, severity: "error", message: error.message }] };
+  }
+  try {
+    return await start(context, settings, options, catalog, opened);
+  } catch (error) {
+    opened.log.close();
+    throw error;
+  }
+}
+
+async function start(
+  context: Context,
+  settings: Settings,
+  options: SessionOptions,
+  catalog: LoadedCatalog,
+  opened: Opened & { readonly id: string },
+): Promise<Loaded<Session>> {
+  const refuse = (problems: readonly Problem[]): Loaded<Session> => {
+    opened.log.close();
+    return { ok: false, problems };
+  };
+  const initial = replay(opened.events);
+  const secrets = collectSecrets(context.host.env, options.fixed?.aliases ?? []);
+  secrets.use(settings.policy);
+  const elsewhere = resumedElsewhere(settings, secrets.redact(settings.policy.root), initial.facts);
+  if (elsewhere !== undefined) return refuse([elsewhere]);
+  const recorder = createRecorder({
+    log: opened.log,
+    clock: options.fixed?.clock ?? systemClock,
+    session: opened.id,
+    initial,
+    redact: secrets.redactValue,
+    listeners: options.listeners,
+  });
+  const site = { onKey: secrets.add, keepBefore: beforeImages(join(dirname(opened.log.path), "before")) };
+  const made = await makeAgent(context, settings, options, catalog, recorder, site);
+  if (!made.ok) return refuse(made.problems);
+  let agent = made.value;
+  const problems = await recordOpening(agent, {
+    facts: factsOf(context, settings, options),
+    resumed: opened.events.length > 0,
+    ...(opened.recovered === undefined ? {} : { recovered: opened.recovered }),
+    skillFaults: catalog.errors,
+    omitted: listing(settings.policy, catalog).omitted,
+  });
+  if (problems.length > 0) return refuse(problems);
+  const session: Session = {
+    id: opened.id,
+    logPath: opened.log.path,
+    get agent() {
+      return agent;
+    },
+    async adopt(next, how) {
+      const changed = next.policy.revision !== agent.policy.revision;
+      if (!changed && how !== "rescan") return [];
+      const nextCatalog = loadCatalog(next);
+      const missing = missingForced(next.policy, nextCatalog);
+      if (missing.length > 0) return missing;
+      const remade = await makeAgent(context, next, options, nextCatalog, recorder, site);
+      if (!remade.ok) return remade.problems;
+      if (changed) {
+        secrets.use(next.policy);
+        recorder.emit("policy.changed", { from: agent.policy.revision, to: next.policy.revision });
+      }
+      const sameModel = JSON.stringify(next.policy.model) === JSON.stringify(agent.policy.model);
+      agent = {
+        ...remade.value,
+        ...(sameModel ? { model: agent.model } : {}),
+        // Kept answers end when the policy changes.
+        grants: changed ? [] : agent.grants,
+        seen: agent.seen,
+        lastBodies: agent.lastBodies,
+      };
+      return await forceSkills(agent);
+    },
+    ref: () => ({
+      id: opened.id,
+      log: opened.log.path,
+      seq: recorder.state.seq,
+      hash: recorder.state.hash,
+      skills: Object.keys(recorder.state.recent),
+    }),
+    close: () => opened.log.close(),
+  };
+  return { ok: true, value: session, problems: [] };
+}
+
+function openLog(dir: string, settings: Settings, options: SessionOptions): Opened & { readonly id: string } {
+  const id = options.resume ?? (options.continue === true ? newestOf(dir, settings.policy.root) : undefined);
+  if (id !== undefined) return { ...resumeLog(dir, id), id };
+  const fresh = options.fixed?.session ?? newSessionId();
+  return { ...createLog(dir, fresh), id: fresh };
+}
+
+function newestOf(dir: string, root: string): string {
+  const found = listSessions(dir).find((s) => {
+    const [first] = checkChain(readLog(s.path)).events;
+    return first?.type === "session.started" && first.data.workspace === root;
+  });
+  if (found === undefined) throw new LogFailure("no_session", `no session of ${root} to continue in ${dir}`);
+  return found.id;
+}
+
+// Sorts by time; the random part keeps two that start together apart.
+function newSessionId(): string {
+  const stamp = new Date().toISOString().replace(/[-:T]/g, "").slice(0, 14);
+  return `${stamp.slice(0, 8)}-${stamp.slice(8)}-${randomBytes(4).toString("hex")}`;
+}
+
+function resumedElsewhere(
+  settings: Settings,
+  root: string,
+  facts: SessionFacts | undefined,
+): Problem | undefined {
+  if (facts === undefined || facts.workspace === root) return undefined;
+  return {
+    code: "other-workspace",
+    severity: "error",
+    message:
+      `the session belongs to the workspace \`${facts.workspace}\`, this is \`${settings.policy.root}\``,
+    hint: "resume it from there",
+  };
+}
+
+function missingForced(policy: Policy, { catalog }: LoadedCatalog): readonly Problem[] {
+  return policy.skills.forced.filter((f) => catalog.get(f.skill) === undefined).map((f): Problem => {
+    const absent = catalog.absent.filter((a) => a.name === f.skill).map((a) => `${a.file}: ${a.reason}`);
+    return {
+      code: "forced-skill-missing",
+      severity: "error",
+      message: `the forced skill \`${f.skill}\` is not available${
+        absent.length === 0 ? "" : `: ${absent.join("; ")}`
+      }`,
+      at: f.at,
+      expected: "a skill of that name in skills.sources",
+      hint: "writ skill list shows what is there",
+    };
+  });
+}
+
+function factsOf(context: Context, settings: Settings, options: SessionOptions): SessionFacts {
+  const { policy } = settings;
+  return {
+    version,
+    policy: {
+      ...(policy.name === undefined ? {} : { name: policy.name }),
+      revision: options.fixed === undefined ? policy.revision : "fixed",
+    },
+    layers: policy.files,
+    provider: options.script === undefined ? policy.model.provider : "script",
+    model: policy.model.name,
+    workspace: policy.root,
+    cwd: settings.cwd,
+    platform: options.fixed?.platform ?? context.host.platform,
+    sandbox: policy.sandbox.mode,
+    trust: settings.trusted ? "trusted" : "untrusted",
+    actor: options.fixed?.actor ?? context.host.user,
+  };
+}

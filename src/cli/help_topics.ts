@@ -1,0 +1,24 @@
+// The topics of `writ help`, embedded as text: one line each.
+import decisions from "./help/decisions.md" with { type: "text" };
+import events from "./help/events.md" with { type: "text" };
+import exitCodes from "./help/exit-codes.md" with { type: "text" };
+import gates from "./help/gates.md" with { type: "text" };
+import policy from "./help/policy.md" with { type: "text" };
+import sandbox from "./help/sandbox.md" with { type: "text" };
+import scripts from "./help/scripts.md" with { type: "text" };
+import skills from "./help/skills.md" with { type: "text" };
+
+export const helpTopics: readonly {
+  readonly name: string;
+  readonly summary: string;
+  readonly text: string;
+}[] = [
+  { name: "policy", summary: "policy files: where they are, how layers combine, every key", text: policy },
+  { name: "decisions", summary: "who votes on a call, rules and their patterns", text: decisions },
+  { name: "skills", summary: "packages, triggers, bounds", text: skills },
+  { name: "gates", summary: "actions that wait for evidence and a verdict", text: gates },
+  { name: "sandbox", summary: "what confines a command, and what does not", text: sandbox },
+  { name: "events", summary: "the session log and its events", text: events },
+  { name: "scripts", summary: "replies from a file instead of a model", text: scripts },
+  { name: "exit-codes", summary: "what the exit codes mean", text: exitCodes },
+];

@@ -1,0 +1,63 @@
+// The one place where a provider is chosen, by what the policy says, never by what the environment holds.
+import { readFileSync } from "node:fs";
+import type { Model } from "../agent/ports.ts";
+import type { ModelSettings } from "../core/policy.ts";
+import type { Loaded } from "../core/problem.ts";
+
+export type ModelOptions = {
+  readonly env: { readonly [name: string]: string | undefined };
+  /** `--script`: replies from this file, whatever the policy's provider is. */
+  readonly script?: string;
+  /** Told of every key that is read, so that it can be redacted. */
+  onKey(key: string): void;
+  /** Script entries that a resumed session has used already. */
+  readonly scriptStart: number;
+};
+
+export async function makeModel(settings: ModelSettings, options: ModelOptions): Promise<Loaded<Model>> {
+  const script = options.script ?? (settings.provider === "script" ? settings.script : undefined);
+  if (script !== undefined) return await scripted(script, options.scriptStart);
+  if (settings.provider === "script") {
+    return fault(
+      "no-script",
+      "`model.provider` is `script`, but no script is named",
+      "set model.script, or give --script FILE",
+    );
+  }
+  if (settings.name === "") {
+    return fault("no-model", "the policy names no model", "set model.name to the exact id of a model");
+  }
+  const [{ anthropicModel }, { keyReader }] = await Promise.all([
+    import("../provider/anthropic.ts"),
+    import("../provider/key.ts"),
+  ]);
+  const read = keyReader(settings.apiKey, { env: options.env });
+  const key: typeof read = async (how) => {
+    const value = await read(how);
+    options.onKey(value);
+    return value;
+  };
+  return { ok: true, value: anthropicModel(settings, { key }), problems: [] };
+}
+
+async function scripted(file: string, start: number): Promise<Loaded<Model>> {
+  const { loadScript, scriptModel } = await import("../provider/script.ts");
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    return fault(
+      "no-script",
+      `the script \`${file}\` cannot be read: ${error instanceof Error ? error.message : error}`,
+    );
+  }
+  const replies = loadScript(text, file);
+  return replies.ok ? { ok: true, value: scriptModel(replies.value, { start }), problems: [] } : replies;
+}
+
+function fault(code: string, message: string, hint?: string): Loaded<never> {
+  return {
+    ok: false,
+    problems: [{ code, severity: "error", message, ...(hint === undefined ? {} : { hint }) }],
+  };
+}

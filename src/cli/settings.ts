@@ -1,0 +1,104 @@
+// Options and machine → the policy in force, with the question of trust asked where somebody can answer it.
+import { existsSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { inspectCall } from "../agent/inspect.ts";
+import type { Policy } from "../core/policy.ts";
+import type { Loaded } from "../core/problem.ts";
+import { matchesSubject, type Rule } from "../core/rule.ts";
+import { escapeLine, wildcard } from "../core/text.ts";
+import { loadPolicy } from "../load/load_policy.ts";
+import type { Surroundings } from "../load/locate.ts";
+import type { Origin } from "../load/policy_settings.ts";
+import type { TrustAnswer, WorkspaceContent } from "../load/trust.ts";
+import { builtinTools } from "../tools/registry.ts";
+import { mainArgument } from "../tools/main_argument.ts";
+import { placeOf } from "./agent_parts.ts";
+import type { Context, PolicyOptions } from "./command.ts";
+import type { Output } from "./output.ts";
+import type { Terminal } from "./terminal.ts";
+import { version } from "./version.ts";
+
+export type Settings = {
+  readonly policy: Policy;
+  readonly origin: readonly Origin[];
+  readonly trusted: boolean;
+  readonly surroundings: Surroundings;
+  /** Real path of the current folder. */
+  readonly cwd: string;
+};
+
+/** Warnings and notices go to stderr; `terminal` is called only when there is a question. */
+export async function loadSettings(
+  context: Context,
+  options: PolicyOptions,
+  terminal: (() => Terminal) | undefined,
+): Promise<Loaded<Settings>> {
+  const { host, output } = context;
+  const cwd = resolve(host.cwd, options.directory ?? ".");
+  if (!existsSync(cwd) || !statSync(cwd).isDirectory()) {
+    return fault("no-workspace", `\`${cwd}\` is no folder`, "give an existing one with -C");
+  }
+  if (options.trust === true && options.untrusted === true) {
+    return fault("usage", "`--trust` and `--untrusted` exclude each other");
+  }
+  const surroundings: Surroundings = { env: host.env, platform: host.platform, cwd, home: host.home };
+  const loaded = await loadPolicy({
+    at: surroundings,
+    version,
+    policies: (options.policy ?? []).map((file) => resolve(host.cwd, file)),
+    ...(options.trust === true ? { trustFlag: "trusted" as const } : {}),
+    ...(options.untrusted === true ? { trustFlag: "untrusted" as const } : {}),
+    ...(terminal === undefined
+      ? {}
+      : { askTrust: (root, content) => askTrust(terminal(), output, root, content) }),
+    matchesExample: (policy) => (rule, example) => matchesExample(policy, surroundings, rule, example),
+  });
+  if (!loaded.ok) return loaded;
+  const { policy, origin, trust, notices } = loaded.value;
+  for (const notice of notices) output.note(output.paint.yellow(output.safe(`note: ${notice}`)));
+  return {
+    ok: true,
+    problems: loaded.problems,
+    value: { policy, origin, trusted: trust === "trusted", surroundings, cwd },
+  };
+}
+
+async function askTrust(
+  terminal: Terminal,
+  output: Output,
+  root: string,
+  content: WorkspaceContent,
+): Promise<TrustAnswer> {
+  output.note(output.safe(`the workspace ${root} brings:`));
+  for (const item of content.items) {
+    output.note(`  ${item.kind.padEnd(12)} ${escapeLine(item.path)} (${item.files} files)`);
+  }
+  output.note("trust lets Writ read these; it is asked again when they change");
+  const answer = (await terminal.ask("  trust them? [y/N] ") ?? "").trim().toLowerCase();
+  return answer === "y" || answer === "yes" ? "trusted" : "untrusted";
+}
+
+// An example of an allow rule must be covered whole; of a rule that restricts, any part is enough.
+function matchesExample(policy: Policy, surroundings: Surroundings, rule: Rule, example: string): boolean {
+  const place = placeOf({ policy, surroundings });
+  return builtinTools.some((tool) => {
+    const name = mainArgument(tool.name);
+    if (name === undefined || !rule.tools.some((glob) => wildcard(glob, tool.name))) return false;
+    const facts = inspectCall(tool, { [name]: example }, {
+      place,
+      mode: rule.mode ?? "interactive",
+      sourcedBy: rule.sourcedBy ?? [],
+    });
+    const matches = (subject: (typeof facts.subjects)[number]) =>
+      matchesSubject(rule, facts, subject, rule.effect === "allow" ? "allow" : "restrict", policy.root);
+    const judged = facts.subjects.filter((s) => s.kind !== "path" || !s.operand);
+    return rule.effect === "allow" ? judged.every(matches) : facts.subjects.some(matches);
+  });
+}
+
+function fault(code: string, message: string, hint?: string): Loaded<never> {
+  return {
+    ok: false,
+    problems: [{ code, severity: "error", message, ...(hint === undefined ? {} : { hint }) }],
+  };
+}

@@ -1,0 +1,9 @@
+// Text that is embedded with `with { type: "text" }`.
+declare module "*.md" {
+  const text: string;
+  export default text;
+}
+declare module "*.yaml" {
+  const text: string;
+  export default text;
+}
