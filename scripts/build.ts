@@ -2,7 +2,7 @@
 //   bun scripts/build.ts [--all] [--out FOLDER]
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import process from "node:process";
 
@@ -46,8 +46,8 @@ function build(target: string | undefined, folder: string): string {
     cwd: root,
     stdio: ["ignore", "ignore", "inherit"],
   });
-  rmSync(`${file}.map`, { force: true });
-  rmSync(join(folder, "main.js.map"), { force: true });
+  // The maps are inside the executable; those beside it are of no use.
+  for (const name of readdirSync(folder)) if (name.endsWith(".js.map")) rmSync(join(folder, name));
   return file;
 }
 

@@ -39,8 +39,8 @@ export async function makeAgent(
   const model = await makeModel(policy.model, {
     env: context.host.env,
     ...(options.script === undefined ? {} : { script: options.script }),
+    ...(options.replies === undefined ? {} : { replies: options.replies }),
     onKey: site.onKey,
-    scriptStart: 0,
   });
   if (!model.ok) return model;
   const place = placeOf(settings);

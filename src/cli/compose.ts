@@ -17,6 +17,7 @@ import { checkChain } from "../store/chain.ts";
 import { listing, makeAgent } from "./agent_parts.ts";
 import { loadCatalog, type LoadedCatalog } from "./catalog.ts";
 import type { Context } from "./command.ts";
+import type { ScriptReply } from "../provider/script.ts";
 import type { SessionRef } from "./result.ts";
 import { collectSecrets } from "./secrets.ts";
 import type { Settings } from "./settings.ts";
@@ -28,6 +29,8 @@ export type SessionOptions = {
   readonly listeners: readonly ((event: Event) => void)[];
   readonly strict?: boolean;
   readonly script?: string;
+  /** Replies that are read already, in the place of a model. */
+  readonly replies?: readonly ScriptReply[];
   readonly resume?: string;
   readonly continue?: boolean;
   /** For runs whose log must be the same everywhere. */
@@ -208,6 +211,8 @@ function missingForced(policy: Policy, { catalog }: LoadedCatalog): readonly Pro
 
 function factsOf(context: Context, settings: Settings, options: SessionOptions): SessionFacts {
   const { policy } = settings;
+  const scripted = options.script !== undefined || options.replies !== undefined ||
+    policy.model.provider === "script";
   return {
     version,
     policy: {
@@ -215,8 +220,8 @@ function factsOf(context: Context, settings: Settings, options: SessionOptions):
       revision: options.fixed === undefined ? policy.revision : "fixed",
     },
     layers: policy.files,
-    provider: options.script === undefined ? policy.model.provider : "script",
-    model: policy.model.name,
+    provider: scripted ? "script" : policy.model.provider,
+    model: policy.model.name === "" && scripted ? "script" : policy.model.name,
     workspace: policy.root,
     cwd: settings.cwd,
     platform: options.fixed?.platform ?? context.host.platform,

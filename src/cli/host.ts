@@ -15,6 +15,8 @@ export type Host = {
   readonly stdinIsTerminal: boolean;
   readonly stdoutIsTerminal: boolean;
   readonly stderrIsTerminal: boolean;
+  /** Where the machine layer lies, in place of the system's folder; set only by scenarios. */
+  readonly machineFolder?: string;
 };
 
 export function readHost(): Host {
@@ -33,10 +35,14 @@ export function readHost(): Host {
 }
 
 function userName(): string {
+  const named = process.env["USER"] ?? process.env["LOGNAME"];
+  if (named !== undefined && named !== "") return named;
   try {
-    return userInfo().username;
+    const { username, uid } = userInfo();
+    // Bun says `unknown` where no variable names the user.
+    return username === "unknown" || username === "" ? `uid ${uid}` : username;
   } catch {
-    return process.env["USER"] ?? "unknown";
+    return "unknown";
   }
 }
 

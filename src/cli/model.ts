@@ -3,20 +3,25 @@ import { readFileSync } from "node:fs";
 import type { Model } from "../agent/ports.ts";
 import type { ModelSettings } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
+import type { ScriptReply } from "../provider/script.ts";
 
 export type ModelOptions = {
   readonly env: { readonly [name: string]: string | undefined };
   /** `--script`: replies from this file, whatever the policy's provider is. */
   readonly script?: string;
+  /** Replies that are read already. */
+  readonly replies?: readonly ScriptReply[];
   /** Told of every key that is read, so that it can be redacted. */
   onKey(key: string): void;
-  /** Script entries that a resumed session has used already. */
-  readonly scriptStart: number;
 };
 
 export async function makeModel(settings: ModelSettings, options: ModelOptions): Promise<Loaded<Model>> {
+  if (options.replies !== undefined) {
+    const { scriptModel } = await import("../provider/script.ts");
+    return { ok: true, value: scriptModel(options.replies), problems: [] };
+  }
   const script = options.script ?? (settings.provider === "script" ? settings.script : undefined);
-  if (script !== undefined) return await scripted(script, options.scriptStart);
+  if (script !== undefined) return await scripted(script);
   if (settings.provider === "script") {
     return fault(
       "no-script",
@@ -40,7 +45,7 @@ export async function makeModel(settings: ModelSettings, options: ModelOptions):
   return { ok: true, value: anthropicModel(settings, { key }), problems: [] };
 }
 
-async function scripted(file: string, start: number): Promise<Loaded<Model>> {
+async function scripted(file: string): Promise<Loaded<Model>> {
   const { loadScript, scriptModel } = await import("../provider/script.ts");
   let text: string;
   try {
@@ -52,7 +57,7 @@ async function scripted(file: string, start: number): Promise<Loaded<Model>> {
     );
   }
   const replies = loadScript(text, file);
-  return replies.ok ? { ok: true, value: scriptModel(replies.value, { start }), problems: [] } : replies;
+  return replies.ok ? { ok: true, value: scriptModel(replies.value), problems: [] } : replies;
 }
 
 function fault(code: string, message: string, hint?: string): Loaded<never> {

@@ -5,7 +5,7 @@ import { nearest } from "../core/problem.ts";
 import type { CommandModule, Context } from "./command.ts";
 import { environmentFaults, readHost } from "./host.ts";
 import { createOutput, type Output } from "./output.ts";
-import { verbs } from "./verbs.ts";
+import { hiddenVerbs, verbs } from "./verbs.ts";
 import { version } from "./version.ts";
 
 export async function runCli(): Promise<number> {
@@ -38,7 +38,7 @@ async function dispatch(context: Context): Promise<number> {
     context.output.result(overview());
     return first === undefined ? exitCodes.usage : exitCodes.done;
   }
-  const verb = verbs.find((v) => v.name === first);
+  const verb = [...verbs, ...hiddenVerbs].find((v) => v.name === first);
   if (verb === undefined) {
     const near = nearest(first, verbs.map((v) => v.name));
     const hint = first.includes(" ")

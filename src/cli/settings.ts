@@ -41,7 +41,13 @@ export async function loadSettings(
   if (options.trust === true && options.untrusted === true) {
     return fault("usage", "`--trust` and `--untrusted` exclude each other");
   }
-  const surroundings: Surroundings = { env: host.env, platform: host.platform, cwd, home: host.home };
+  const surroundings: Surroundings = {
+    env: host.env,
+    platform: host.platform,
+    cwd,
+    home: host.home,
+    ...(host.machineFolder === undefined ? {} : { machineFolder: host.machineFolder }),
+  };
   const loaded = await loadPolicy({
     at: surroundings,
     version,

@@ -64,3 +64,13 @@ export const verbs: readonly Verb[] = [
     load: async () => (await import("./commands/version.ts")).versionCommand,
   },
 ];
+
+/** Not for people: what the project's own tests call. */
+export const hiddenVerbs: readonly Verb[] = [
+  {
+    name: "__scenario",
+    usage: "__scenario FILE",
+    summary: "run a scenario with a standing clock and print its log",
+    load: async () => (await import("./commands/scenario.ts")).scenario,
+  },
+];

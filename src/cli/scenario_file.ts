@@ -1,0 +1,51 @@
+// A scenario file: workspace, policy, skills, messages, scripted replies and approvals. YAML, every fault with its place.
+import * as v from "valibot";
+import type { Loaded } from "../core/problem.ts";
+import { checkValue } from "../load/check_value.ts";
+import { parseYaml } from "../load/yaml.ts";
+import { checkScript, type ScriptReply } from "../provider/script.ts";
+
+const text = v.string("text");
+const files = v.record(text, text, "a mapping of paths to texts");
+const approval = v.union([
+  v.picklist(["allow", "session", "deny"], "`allow`, `session` or `deny`"),
+  v.strictObject({ deny: text }, "a mapping with `deny`"),
+], "`allow`, `session`, `deny`, or `{deny: REASON}`");
+
+const schema = v.strictObject({
+  workspace: v.exactOptional(
+    v.strictObject(
+      { git: v.exactOptional(v.boolean("`true` or `false`")), files: v.exactOptional(files) },
+      "a mapping",
+    ),
+  ),
+  policy: text,
+  project_policy: v.exactOptional(text),
+  skills: v.exactOptional(files),
+  user: v.union([text, v.array(text, "a list of messages")], "a message or a list of messages"),
+  load: v.exactOptional(v.array(text, "a list of skill names")),
+  approvals: v.exactOptional(v.array(approval, "a list of answers")),
+  strict: v.exactOptional(v.boolean("`true` or `false`")),
+  model: v.array(v.unknown(), "a list of replies"),
+}, "a mapping");
+
+export type Scenario = Omit<v.InferOutput<typeof schema>, "model"> & {
+  readonly model: readonly ScriptReply[];
+};
+export type Approval = v.InferOutput<typeof approval>;
+
+const longest = 1024 * 1024;
+
+export function loadScenario(content: string, file: string): Loaded<Scenario> {
+  const document = parseYaml(content, file, longest);
+  if (!document.ok) return document;
+  const problems = checkValue(schema, document.value, {});
+  if (problems.length > 0) return { ok: false, problems };
+  const data = v.parse(schema, document.value.value);
+  const replies = checkScript(data.model, {
+    at: (path) => document.value.at(["model", ...path]),
+    keyAt: (path) => document.value.keyAt(["model", ...path]),
+  });
+  if (!replies.ok) return replies;
+  return { ok: true, value: { ...data, model: replies.value }, problems: [] };
+}
