@@ -27,7 +27,7 @@ const table: { readonly [layer: string]: Rule } = {
   runtime: { own: [], types: ["agent", "core"], outside: ["node:"] },
   cli: {
     own: ["core", "load", "agent", "provider", "tools", "store", "runtime", "shell", "sandbox"],
-    outside: ["node:", "commander", "picocolors"],
+    outside: ["node:", "commander", "picocolors", "valibot"],
   },
   main: { own: ["cli"], outside: ["node:process"] },
 };

@@ -32,6 +32,7 @@ export async function loadSettings(
   context: Context,
   options: PolicyOptions,
   terminal: (() => Terminal) | undefined,
+  how?: "silent",
 ): Promise<Loaded<Settings>> {
   const { host, output } = context;
   const cwd = resolve(host.cwd, options.directory ?? ".");
@@ -61,7 +62,9 @@ export async function loadSettings(
   });
   if (!loaded.ok) return loaded;
   const { policy, origin, trust, notices } = loaded.value;
-  for (const notice of notices) output.note(output.paint.yellow(output.safe(`note: ${notice}`)));
+  for (const notice of how === "silent" ? [] : notices) {
+    output.note(output.paint.yellow(output.safe(`note: ${notice}`)));
+  }
   return {
     ok: true,
     problems: loaded.problems,
