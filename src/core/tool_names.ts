@@ -57,19 +57,3 @@ export function mayNameOutsideTool(glob: string): boolean {
 export function builtinsOf(glob: string): readonly string[] {
   return builtinTools.filter((name) => wildcard(glob, name));
 }
-
-/** Names that other agents use for what Writ has; for hints. */
-export const foreignNames: { readonly [name: string]: string } = {
-  Bash: "shell",
-  run_command: "shell",
-  Read: "read_file",
-  Write: "write_file",
-  Edit: "edit_file",
-  MultiEdit: "edit_file",
-  Grep: "search_text",
-  Glob: "list_files",
-  LS: "list_files",
-  WebFetch: "fetch_url",
-  fetch: "fetch_url",
-  Skill: "load_skill",
-};

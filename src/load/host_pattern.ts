@@ -29,7 +29,7 @@ export function canonicalHost(text: string): string | undefined {
   if (bare === "" || (sixth && !/^[0-9a-f:.]+$/i.test(bare)) || !URL.canParse(address)) return undefined;
   const url = new URL(address);
   if (url.port !== "" || url.pathname !== "/" || url.username !== "") return undefined;
-  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.+$/, "");
   const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(host);
   if (mapped === null) return host === "" ? undefined : host;
   const [high, low] = [parseInt(mapped[1] ?? "", 16), parseInt(mapped[2] ?? "", 16)];

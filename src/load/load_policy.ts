@@ -68,25 +68,41 @@ export async function loadPolicy(input: LoadInput): Promise<Loaded<LoadedPolicy>
   const project = readPolicyFile({ layer: "project", path: projectPolicy(root), named: false }, input.at);
   // What cannot be read may hold denies; whether that matters is known once trust is decided.
   const brought = project.ok ? project.value : undefined;
-  const settled = await settleTrust(input, outer.value, brought);
-  const { trust, content } = settled;
-  const problems: Problem[] = [...outer.problems, ...settled.problems];
-  const notices = [...settled.notices];
+  let settled = await settleTrust(input, outer.value, brought, []);
+  const problems: Problem[] = [...outer.problems];
   const read = [...outer.value.read];
   let all: readonly PolicyFile[] = files;
-  if (trust === "trusted") {
+  if (settled.trust === "trusted") {
     if (!project.ok) problems.push(...project.problems);
     const within = [...inside, ...(brought === undefined ? [] : [brought])];
     const loaded = within.map((bytes) => loadInside(bytes, input.version));
     problems.push(...loaded.flatMap((l) => l.problems));
-    all = [...files, ...loaded.flatMap((l) => (l.ok ? [l.value] : []))];
+    const parsed = loaded.flatMap((l) => (l.ok ? [l.value] : []));
+    all = [...files, ...parsed];
     read.push(...within);
-  } else {
+    settled = await settleNamed(input, outer.value, brought, parsed, settled);
+  }
+  const { trust, content } = settled;
+  const notices = [...settled.notices];
+  problems.push(...settled.problems);
+  if (trust === "untrusted") {
     problems.push(...untrustedProblems(outer.value, settled, !project.ok || brought !== undefined));
     if (content.items.length > 0) notices.push(leftOut(content));
   }
   if (problems.some(isError)) return { ok: false, problems };
   return finish(input, { root, files: all, read, trust, content, notices, problems });
+}
+
+// A trusted policy of the workspace may name more of the workspace: that is content of its own, and asked about as such.
+async function settleNamed(
+  input: LoadInput,
+  outer: Outer,
+  project: PolicyBytes | undefined,
+  parsed: readonly PolicyFile[],
+  before: Settled,
+): Promise<Settled> {
+  if (contentOf(input, outer, project, parsed).hash === before.content.hash) return before;
+  return await settleTrust(input, outer, project, parsed);
 }
 
 type Outer = {
@@ -192,8 +208,9 @@ async function settleTrust(
   input: LoadInput,
   outer: Outer,
   project: PolicyBytes | undefined,
+  parsed: readonly PolicyFile[],
 ): Promise<Settled> {
-  const content = contentOf(input, outer, project);
+  const content = contentOf(input, outer, project, parsed);
   const state = stateFolder(input.at);
   // A workspace must not bring the answers about itself.
   const ownState = isWithin(realOr(state), outer.root);
@@ -239,8 +256,14 @@ function keepAnswer(state: string, root: string, hash: string, answer: TrustAnsw
   }
 }
 
-function contentOf(input: LoadInput, outer: Outer, project: PolicyBytes | undefined): WorkspaceContent {
-  const { root, settings, home } = outer;
+function contentOf(
+  input: LoadInput,
+  outer: Outer,
+  project: PolicyBytes | undefined,
+  parsed: readonly PolicyFile[],
+): WorkspaceContent {
+  const { root, home } = outer;
+  const settings: Settings = { files: [...outer.files, ...parsed], problems: [], origin: [] };
   const instructions = perLayer(settings, "workspace.instructions").flatMap((p) => p.value);
   const named = namedPaths(settings, home).filter((p) => isWithin(realOr(p.path), root));
   return workspaceContent({

@@ -34,7 +34,7 @@ export function loadPolicyFile(
   version: string,
 ): Loaded<PolicyFile> {
   const parsed = parseYaml(text, file, policyCap);
-  if (!parsed.ok) return { ok: false, problems: parsed.problems.map((p) => withFirstKey(p, text)) };
+  if (!parsed.ok) return { ok: false, problems: explained(parsed.problems, text) };
   const document = parsed.value;
   const early = emptyFile(document) ?? tooNew(document, version);
   if (early !== undefined) return { ok: false, problems: [early] };
@@ -126,6 +126,16 @@ function visitKey(
   if (fault === undefined) return undefined;
   const { place, ...said } = fault;
   return { severity: "error", at: place === "key" ? document.keyAt(path) : document.at(path), ...said };
+}
+
+function explained(problems: readonly Problem[], text: string): readonly Problem[] {
+  const aliases = problems.filter((p) => p.code === "yaml-alias");
+  const atAlias = (p: Problem) => aliases.some((a) => a.at?.line === p.at?.line && a.at?.col === p.at?.col);
+  return problems.filter((p) => p.code !== "invalid-yaml" || !atAlias(p)).map((p) =>
+    p.code === "yaml-alias"
+      ? { ...p, hint: "put quotes around a text that starts with `*` or `&`, or write the value out" }
+      : withFirstKey(p, text)
+  );
 }
 
 // The parser names the second of two equal keys; whoever mends the file wants to see the first as well.

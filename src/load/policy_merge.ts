@@ -6,7 +6,7 @@ import { isError, type Loaded, type Problem, showPosition } from "../core/proble
 import { protectedEntries, type ProtectedFacts } from "../core/protected.ts";
 import type { Pattern } from "../core/text.ts";
 import { enableableTools } from "../core/tool_names.ts";
-import { parseDuration } from "./duration.ts";
+import { parseDuration, showDuration } from "./duration.ts";
 import { resolvePath } from "./locate.ts";
 import { lazyPattern } from "./pattern.ts";
 import type { PolicyFile } from "./policy_file.ts";
@@ -263,6 +263,21 @@ function mergeTools(settings: Settings): Policy["tools"] {
   const names: readonly string[] = kept === undefined ? standard : kept.map((v) => v.value);
   const timeoutMs = leastOf(settings, "tools.shell.timeout", "120s", milliseconds) ?? 0;
   const maxTimeoutMs = leastOf(settings, "tools.shell.max_timeout", "30m", milliseconds) ?? 0;
+  const [written] = perLayer(settings, "tools.shell.timeout").filter((p) =>
+    milliseconds(p.value) > maxTimeoutMs
+  );
+  if (written !== undefined) {
+    const most = perLayer(settings, "tools.shell.max_timeout").length > 0;
+    settings.problems.push({
+      code: most ? "no-effect" : "wrong-value",
+      severity: most ? "warning" : "error",
+      message: `\`tools.shell.timeout\` as \`${written.value}\` is above \`tools.shell.max_timeout\` (${
+        showDuration(maxTimeoutMs)
+      })`,
+      at: written.at,
+      hint: "raise the one or lower the other",
+    });
+  }
   return {
     // One order whatever the files say: equal sets of tools give equal requests.
     enabled: enableableTools.filter((tool) => names.includes(tool)),

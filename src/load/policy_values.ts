@@ -1,7 +1,8 @@
 // What single values of a policy file must be beyond their shape: one line per key.
 import { engineTools } from "../core/bound.ts";
 import { nearest } from "../core/problem.ts";
-import { enableableTools, foreignNames } from "../core/tool_names.ts";
+import { mapToolName } from "../core/skill.ts";
+import { enableableTools } from "../core/tool_names.ts";
 import { showFound, showPath } from "./check_value.ts";
 import { keyMatches } from "./policy_keys.ts";
 import type { YamlPath } from "./yaml.ts";
@@ -161,7 +162,8 @@ function enabledFault(path: YamlPath, value: unknown): KeyFault | undefined {
 
 /** What is wrong with a tool name that nobody knows. */
 export function unknownTool(name: string, known: readonly string[]): Omit<KeyFault, "place"> {
-  const near = foreignNames[name] ?? nearest(name, known);
+  const mapped = mapToolName(name).tool;
+  const near = known.includes(mapped) ? mapped : nearest(name, known);
   return {
     code: "unknown-tool",
     message: `no tool ${showFound(name)}`,
