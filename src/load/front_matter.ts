@@ -15,17 +15,23 @@ export type FrontMatterFault = {
   readonly at: Position;
 };
 
-export type Split =
-  | { readonly ok: true; readonly block: string; readonly bodyStart: number }
-  | FrontMatterFault;
+export type FrontMatter = {
+  readonly ok: true;
+  /** With `\n` line ends. */
+  readonly block: string;
+  /** Lines of the file before the block. */
+  readonly linesBefore: number;
+  /** Offset of the line after the closing fence. */
+  readonly bodyStart: number;
+};
 
-const opening = /^\uFEFF?---[ \t]*(?:\r\n|\n|\r|$)/;
+const opening = /^\uFEFF?(?:[ \t]*(?:\r\n|\n|\r))*---[ \t]*(?:\r\n|\n|\r|$)/;
 
 /**
- * Finds the block at the very start of a text, a byte order mark apart. Line ends of any kind; blanks and tabs may follow
- * a fence; `block` has `\n` line ends; `bodyStart` is the offset of the line after the closing fence.
+ * Finds the block at the start of a text; a byte order mark and blank lines may stand before it. Line ends of any kind;
+ * blanks and tabs may follow a fence.
  */
-export function splitFrontMatter(text: string, file: string): Split {
+export function splitFrontMatter(text: string, file: string): FrontMatter | FrontMatterFault {
   const head = opening.exec(text)?.[0];
   if (head === undefined) {
     return fault("frontmatter-missing", "the first line is not `---`", at(file, 1), {
@@ -52,7 +58,12 @@ export function splitFrontMatter(text: string, file: string): Split {
       hint: "close it with a line that is only `---`",
     });
   }
-  return { ok: true, block: block.replace(/\r\n?/g, "\n"), bodyStart: end.index + end[0].length };
+  return {
+    ok: true,
+    block: block.replace(/\r\n?/g, "\n"),
+    linesBefore: head.split(/\r\n|\n|\r/).length - 1,
+    bodyStart: end.index + end[0].length,
+  };
 }
 
 export type Block =
@@ -63,30 +74,33 @@ export type Block =
  * Reads the block. When it is not valid YAML, values that were plainly meant as prose are quoted, once; a block that
  * cannot be read after that is refused, never read in part.
  */
-export function parseBlock(block: string, file: string): Block {
-  const first = read(block, file);
+export function parseBlock(front: FrontMatter, file: string): Block {
+  const { block, linesBefore } = front;
+  const first = read(block, file, linesBefore);
   if (first.ok) return { ...first, repaired: false };
   const better = repairBlock(block);
   if (better === undefined || better === block) return first;
-  const second = read(better, file);
+  const second = read(better, file, linesBefore);
   return second.ok ? { ...second, repaired: true } : second;
 }
 
 function read(
   block: string,
   file: string,
+  linesBefore: number,
 ): { readonly ok: true; readonly document: YamlDocument } | FrontMatterFault {
   if (block.includes("\uFFFD")) {
     return fault("invalid-yaml", "the front matter is not valid UTF-8", at(file, 1), {
       hint: "save the file as UTF-8",
     });
   }
-  const plain = parsePlainYaml(`\n${block}`, file);
+  // So that positions are those of the file.
+  const text = "\n".repeat(linesBefore) + block;
+  const plain = parsePlainYaml(text, file);
   if (plain !== undefined) return { ok: true, document: plain };
-  // The line break stands for the opening fence, so that positions are those of the file.
-  const parsed = parseYaml(`\n${block}`, file, 2 * frontMatterCap);
+  const parsed = parseYaml(text, file, 2 * frontMatterCap);
   if (parsed.ok) return { ok: true, document: parsed.value };
-  const { reason, problem } = classify(parsed.problems);
+  const { reason, problem } = classify(parsed.problems, block);
   return fault(reason, problem?.message ?? "not valid YAML", problem?.at ?? at(file, 1), {
     hint: hints[reason] ?? "put the value in single quotes",
   });
@@ -98,21 +112,27 @@ const hints: Readonly<Record<string, string>> = {
   "yaml-alias-limit": "write the value out; a value that begins with `*` or `&` needs quotes",
 };
 
+// The library also reports lines of a broken list as keys that are there twice.
 function classify(
   problems: readonly Problem[],
+  block: string,
 ): { readonly reason: string; readonly problem: Problem | undefined } {
-  const known = [["duplicate-key", "duplicate-key"], ["yaml-tag", "yaml-tag"], [
-    "invalid-yaml",
-    "invalid-yaml",
-  ], [
-    "yaml-alias",
-    "yaml-alias-limit",
-  ]] as const;
-  for (const [code, reason] of known) {
-    const problem = problems.find((p) => p.code === code);
-    if (problem !== undefined) return { reason, problem };
+  const find = (code: string) => problems.find((p) => p.code === code);
+  const invalid = find("invalid-yaml");
+  const duplicate = find("duplicate-key");
+  if (duplicate !== undefined && (invalid === undefined || repeatsKey(block))) {
+    return { reason: "duplicate-key", problem: duplicate };
   }
-  return { reason: "invalid-yaml", problem: problems[0] };
+  const tag = find("yaml-tag");
+  if (tag !== undefined) return { reason: "yaml-tag", problem: tag };
+  const alias = find("yaml-alias");
+  if (invalid === undefined && alias !== undefined) return { reason: "yaml-alias-limit", problem: alias };
+  return { reason: "invalid-yaml", problem: invalid ?? problems[0] };
+}
+
+function repeatsKey(block: string): boolean {
+  const keys = block.split("\n").flatMap((line) => keyLine.exec(line)?.[1] ?? []);
+  return new Set(keys).size < keys.length;
 }
 
 // Repair: entries are looked at one by one, and only those that do not parse alone are touched. -------------------------
@@ -149,13 +169,18 @@ function splitEntries(lines: readonly string[]): string[][] | undefined {
       else current.push(line);
     } else if (key !== null) {
       entries.push([line]);
-    } else if (line.startsWith("- ") && current !== undefined && /:[ \t]*$/.test(current[0] ?? "")) {
+    } else if (line.startsWith("- ") && current !== undefined && isBareKey(current[0] ?? "")) {
       current.push(line);
     } else {
       return undefined;
     }
   }
   return entries;
+}
+
+function isBareKey(line: string): boolean {
+  const key = keyLine.exec(line);
+  return key !== null && (key[2] ?? "").trim() === "";
 }
 
 function repairEntry(

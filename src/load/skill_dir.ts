@@ -44,7 +44,7 @@ type Walk = {
 export function scanSkills(folder: string, tier: SkillTier, limits: ScanLimits = defaultLimits): Scan {
   const walk: Walk = { tier, limits, seen: new Set(), skills: [], problems: [] };
   const root = realFolder(folder, walk);
-  if (root === undefined) return walk;
+  if (root === undefined) return { skills: [], problems: walk.problems };
   const stack: Stop[] = [{ path: root, shown: resolve(folder), depth: 0 }];
   for (let stop = stack.pop(); stop !== undefined; stop = stack.pop()) {
     if (walk.seen.has(stop.path)) continue;

@@ -37,7 +37,7 @@ export function parseSkillFile(
 ): SkillFile {
   const split = splitFrontMatter(text, from.file);
   if (!split.ok) return split;
-  const block = parseBlock(split.block, from.file);
+  const block = parseBlock(split, from.file);
   if (!block.ok) return block;
   const content = block.document.value;
   if (content !== null && (typeof content !== "object" || Array.isArray(content))) {

@@ -1,0 +1,212 @@
+import { test } from "bun:test";
+import { assertEquals } from "@std/assert";
+import { type CatalogRules, mergeCatalog, whyAbsent } from "../../src/core/catalog.ts";
+import type { LayerName } from "../../src/core/decision.ts";
+import type { ForcedSkill } from "../../src/core/policy.ts";
+import type { Skill } from "../../src/core/skill.ts";
+import { makeSkill } from "./skills.ts";
+
+const open: CatalogRules = { forced: [], disabled: [], undeclaredTools: "read_only" };
+
+function forced(skill: string, layer: LayerName): ForcedSkill {
+  const at = { file: `/${layer}.yaml`, line: 3, col: 5 };
+  return { skill, layer, at, arguments: "", bounding: false, when: { at: "session" } };
+}
+
+function merged(skills: readonly Skill[], rules: Partial<CatalogRules> = {}) {
+  const { catalog, errors } = mergeCatalog(skills, { ...open, ...rules });
+  return {
+    items: catalog.items.map((s) => `${s.name} ${s.tier}`),
+    absent: catalog.absent.map((a) => `${a.file} ${a.code}`),
+    errors: errors.map((e) => `${e.path} ${e.code}`),
+  };
+}
+
+test("mergeCatalog() lets a higher tier stand before a lower one, visibly", () => {
+  const skills = (["user", "builtin", "project", "machine"] as const).map((tier) =>
+    makeSkill({ name: "a", tier })
+  );
+  const { catalog, errors } = mergeCatalog([...skills, makeSkill({ name: "b" })], open);
+  assertEquals(errors, []);
+  assertEquals(catalog.names, ["a", "b"]);
+  assertEquals(catalog.get("a"), {
+    ...makeSkill({ name: "a", tier: "project" }),
+    shadows: [
+      { tier: "user", file: "/user/a/SKILL.md" },
+      { tier: "machine", file: "/machine/a/SKILL.md" },
+      { tier: "builtin", file: "/builtin/a/SKILL.md" },
+    ],
+  });
+  assertEquals([catalog.get("A"), catalog.get("a "), whyAbsent(catalog, "a")], [
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
+test("mergeCatalog() does not depend on the order of the skills", () => {
+  const skills = [
+    makeSkill({ name: "b" }),
+    makeSkill({ name: "a", tier: "project" }),
+    makeSkill({ name: "a", tier: "user" }),
+    makeSkill({ name: "c", file: "/x" }),
+    makeSkill({ name: "c", file: "/y" }),
+  ];
+  assertEquals(merged(skills), merged([...skills].reverse()));
+});
+
+test("mergeCatalog() refuses two of one name in one tier and leaves the others alone", () => {
+  const twins = [
+    makeSkill({ name: "a", file: "/u/1/SKILL.md" }),
+    makeSkill({ name: "a", file: "/u/2/SKILL.md" }),
+  ];
+  const { catalog, errors } = mergeCatalog([...twins, makeSkill({ name: "b" })], open);
+  const message = "`/u/1/SKILL.md` and `/u/2/SKILL.md` have the same name `a`; rename all but one";
+  assertEquals(catalog.names, ["b"]);
+  assertEquals(errors, [
+    { path: "/u/1/SKILL.md", code: "duplicate-name", message },
+    { path: "/u/2/SKILL.md", code: "duplicate-name", message },
+  ]);
+  assertEquals(whyAbsent(catalog, "a"), `/u/1/SKILL.md: ${message}; /u/2/SKILL.md: ${message}`);
+});
+
+test("mergeCatalog() resolves the name of a refused pair from the other tiers", () => {
+  assertEquals(
+    merged([
+      makeSkill({ name: "a", tier: "builtin" }),
+      makeSkill({ name: "a", file: "/u/1" }),
+      makeSkill({ name: "a", file: "/u/2" }),
+    ]),
+    {
+      items: ["a builtin"],
+      absent: ["/u/1 duplicate-name", "/u/2 duplicate-name"],
+      errors: ["/u/1 duplicate-name", "/u/2 duplicate-name"],
+    },
+  );
+});
+
+test("mergeCatalog() folds one file that two locations of a tier lead to", () => {
+  assertEquals(merged([makeSkill({ name: "a" }), makeSkill({ name: "a" })]), {
+    items: ["a user"],
+    absent: [],
+    errors: [],
+  });
+});
+
+const standIn = [
+  ["machine", ["a machine"], ["project", "user"]],
+  ["user", ["a user"], ["project"]],
+  ["project", ["a project"], []],
+  ["builtin", ["a machine"], ["project", "user"]],
+] as const;
+
+for (const [layer, items, out] of standIn) {
+  test(`mergeCatalog() gives a skill that the ${layer} layer forces only from tiers of its authority`, () => {
+    const skills = (["builtin", "machine", "user", "project"] as const).map((tier) =>
+      makeSkill({ name: "a", tier })
+    );
+    assertEquals(merged(skills, { forced: [forced("a", layer)] }), {
+      items: [...items],
+      absent: out.map((tier) => `/${tier}/a/SKILL.md forced-tier`),
+      errors: out.map((tier) => `/${tier}/a/SKILL.md forced-tier`),
+    });
+  });
+}
+
+test("mergeCatalog() takes the highest of the layers that force a skill", () => {
+  const skills = [makeSkill({ name: "a", tier: "project" }), makeSkill({ name: "a", tier: "user" })];
+  assertEquals(merged(skills, { forced: [forced("a", "project"), forced("a", "user")] }).items, ["a user"]);
+});
+
+test("mergeCatalog() reports a forced skill that is missing, with the reason and the place of the entry", () => {
+  const { catalog, errors } = mergeCatalog([makeSkill({ name: "a", tier: "project" })], {
+    ...open,
+    forced: [forced("a", "machine"), forced("b", "user")],
+  });
+  assertEquals(catalog.names, []);
+  assertEquals(errors, [
+    {
+      path: "/project/a/SKILL.md",
+      code: "forced-tier",
+      message: "the machine policy forces `a`, which the project tier cannot provide",
+    },
+    {
+      path: "/machine.yaml:3:5",
+      code: "forced-missing",
+      message:
+        "the machine policy forces the skill `a`, which is not in the catalog: /project/a/SKILL.md: the machine policy " +
+        "forces `a`, which the project tier cannot provide",
+    },
+    {
+      path: "/user.yaml:3:5",
+      code: "forced-missing",
+      message:
+        "the user policy forces the skill `b`, which is not in the catalog: no skill of that name was found",
+    },
+  ]);
+});
+
+test("mergeCatalog() removes disabled skills without calling it an error", () => {
+  const skills = [
+    makeSkill({ name: "exp-a" }),
+    makeSkill({ name: "exp-b", tier: "project" }),
+    makeSkill({ name: "c" }),
+  ];
+  assertEquals(merged(skills, { disabled: [{ glob: "exp-*", layer: "user" }] }), {
+    items: ["c user"],
+    absent: ["/project/exp-b/SKILL.md disabled", "/user/exp-a/SKILL.md disabled"],
+    errors: [],
+  });
+});
+
+test("mergeCatalog() lets a project disable only its own skills", () => {
+  const skills = [
+    makeSkill({ name: "a" }),
+    makeSkill({ name: "a", tier: "project" }),
+    makeSkill({ name: "b" }),
+  ];
+  assertEquals(merged(skills, { disabled: [{ glob: "*", layer: "project" }] }).items, ["a user", "b user"]);
+});
+
+test("mergeCatalog() refuses undeclared tools where the policy says so", () => {
+  const skills = [
+    makeSkill({ name: "none" }),
+    makeSkill({ name: "star", allowedTools: ["Read", "*"] }),
+    makeSkill({ name: "fine", allowedTools: [] }),
+  ];
+  assertEquals(merged(skills, { undeclaredTools: "reject" }), {
+    items: ["fine user"],
+    absent: ["/user/none/SKILL.md allowed-tools-missing", "/user/star/SKILL.md allowed-tools-wildcard"],
+    errors: ["/user/none/SKILL.md allowed-tools-missing", "/user/star/SKILL.md allowed-tools-wildcard"],
+  });
+  assertEquals(merged(skills, { undeclaredTools: "unbounded" }).items, [
+    "fine user",
+    "none user",
+    "star user",
+  ]);
+});
+
+test("mergeCatalog() leaves out skills whose tools do not exist", () => {
+  const skills = [
+    makeSkill({ name: "fine", requires: ["git_diff", "Read", "mcp__docs"] }),
+    makeSkill({ name: "poor", requires: ["git_diff", "send_mail"] }),
+  ];
+  const { catalog, errors } = mergeCatalog(skills, {
+    ...open,
+    knownTools: new Set(["git_diff", "read_file", "mcp.docs.find"]),
+  });
+  assertEquals([catalog.names, errors], [["fine"], [{
+    path: "/user/poor/SKILL.md",
+    code: "tools-missing",
+    message: "its `tools` names `send_mail`, which does not exist here",
+  }]]);
+  assertEquals(merged(skills).items, ["fine user", "poor user"]);
+});
+
+test("mergeCatalog() leaves out forks with a reason", () => {
+  assertEquals(merged([makeSkill({ name: "a", mode: "fork" })]), {
+    items: [],
+    absent: ["/user/a/SKILL.md mode-fork-unsupported"],
+    errors: ["/user/a/SKILL.md mode-fork-unsupported"],
+  });
+});

@@ -1,0 +1,110 @@
+import { test } from "bun:test";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import fc from "fast-check";
+import { RE2JS } from "re2js";
+import { compilePattern } from "../../src/load/pattern.ts";
+import { foldCase, requiredLiteral } from "../../src/load/pattern_literal.ts";
+
+const literals = [
+  ["review (this )?pr", "review "],
+  ["(?i)Review", "review"],
+  ["deploy to (staging|prod)", "deploy to "],
+  ["合并前检查", "合并前检查"],
+  ["colou?r code", "r code"],
+  ["ab+cde", "cde"],
+  ["a{2,3}bcd", "bcd"],
+  ["\\bticket-\\d+\\.txt", "ticket-"],
+  ["[abc]{2}xyz", "xyz"],
+  ["a|b", undefined],
+  ["(abc|def)", undefined],
+  ["\\x41bc", undefined],
+  ["(?s)abc", undefined],
+  ["x", undefined],
+  ["ñandú", "and"],
+] as const;
+
+for (const [source, expected] of literals) {
+  test(`requiredLiteral() of ${source}`, () => assertEquals(requiredLiteral(source), expected));
+}
+
+test("requiredLiteral() is in every text that the pattern matches", () => {
+  const literal = fc.constantFrom("ab", "aB", "ks", "Sk", "中", "- ", "b");
+  const other = fc.constantFrom(
+    ...[
+      "\\.",
+      "\\w",
+      "\\b",
+      "[ks]",
+      "[^a]",
+      "(a|b)",
+      "(?:ks)",
+      "é",
+      "?",
+      "*",
+      "+",
+      "??",
+      "{2}",
+      "{0,2}",
+      "|",
+      "^",
+      "$",
+    ],
+    ...["{", "]", "\\d", "\\", "(", ")", "(?i)", "."],
+  );
+  const part = fc.oneof({ weight: 2, arbitrary: literal }, { weight: 1, arbitrary: other });
+  const letter = fc.constantFrom(
+    "ab",
+    "AB",
+    "ks",
+    "KS",
+    "\u212aſ",
+    "中",
+    "- ",
+    "b",
+    "a",
+    "é",
+    "É",
+    ".",
+    "1",
+    "İ",
+  );
+  let matched = 0;
+  fc.assert(
+    fc.property(
+      fc.array(part, { minLength: 1, maxLength: 5 }),
+      fc.array(letter, { maxLength: 10 }),
+      (parts, letters) => {
+        const source = parts.join("");
+        const text = letters.join("");
+        let plain: RE2JS;
+        try {
+          plain = RE2JS.compile(source, RE2JS.CASE_INSENSITIVE);
+        } catch {
+          return;
+        }
+        const matcher = plain.matcher(text);
+        const expected = matcher.find() ? [matcher.start(), matcher.end()] as const : undefined;
+        if (expected !== undefined && requiredLiteral(source) !== undefined) matched++;
+        const pattern = compilePattern(source, { ignoreCase: true });
+        assertEquals(
+          pattern.find(text),
+          expected,
+          JSON.stringify({ source, text, literal: requiredLiteral(source) }),
+        );
+        assertEquals(pattern.test(text), expected !== undefined);
+      },
+    ),
+    { numRuns: 6000, seed: 3 },
+  );
+  assert(matched > 300, `only ${matched} matches were looked at`);
+});
+
+test("foldCase() meets every letter that folds to an ASCII one", () => {
+  assertEquals(foldCase("KELVIN \u212aey Meſſage"), "kelvin key message");
+});
+
+test("compilePattern() refuses what is not linear", () => {
+  for (const source of ["a(?=b)", "(a)\\1", "(?<!x)y", "("]) {
+    assertThrows(() => compilePattern(source, { ignoreCase: true }), Error);
+  }
+});

@@ -1,0 +1,50 @@
+import { test } from "bun:test";
+import { assert, assertEquals } from "@std/assert";
+import { parseYaml } from "../../src/load/yaml.ts";
+
+function codes(text: string): readonly string[] {
+  const loaded = parseYaml(text, "f", 300_000);
+  return loaded.ok ? [] : loaded.problems.map((p) => p.code);
+}
+
+const refused = [
+  ["an alias", "a: &x 1\nb: *x\n", ["yaml-alias", "yaml-alias"]],
+  ["a tag", "a: !x 1\n", ["yaml-tag", "yaml-tag"]],
+  ["a tag for bytes", "a: !!binary aGk=\n", ["yaml-tag"]],
+  ["a key that is there twice", "a: 1\na: 2\n", ["duplicate-key"]],
+  ["a second document", "a: 1\n---\nb: 2\n", ["yaml-documents"]],
+  ["a list as a key", "[a, b]: c\n", ["invalid-yaml"]],
+  ["thousands of brackets", `a: ${"[".repeat(20_000)}`, ["invalid-yaml"]],
+  ["thousands of dashes", `a:\n${"- ".repeat(20_000)}x`, ["invalid-yaml"]],
+  ["thousands of question marks", `${"? ".repeat(20_000)}x`, ["invalid-yaml"]],
+] as const;
+
+for (const [name, text, expected] of refused) {
+  test(`parseYaml() refuses ${name}`, () => assertEquals(codes(text), [...expected]));
+}
+
+test("parseYaml() refuses a text over its cap and names both sizes", () => {
+  assertEquals(parseYaml("a: bcd\n", "f", 5), {
+    ok: false,
+    problems: [{
+      code: "too-large",
+      severity: "error",
+      message: "the file has 7 bytes",
+      at: { file: "f", line: 1, col: 1 },
+      expected: "at most 5",
+    }],
+  });
+});
+
+test("parseYaml() knows how a value is written", () => {
+  const loaded = parseYaml('a: 1e3\nb: x # y\nc: "z" # y\nd: [1]\n', "f", 1000);
+  assert(loaded.ok);
+  assertEquals([["a"], ["b"], ["c"], ["d"], ["d", 0], ["e"]].map((path) => loaded.value.scalar(path)), [
+    { source: "1e3", cut: false },
+    { source: "x", cut: true },
+    { source: "z", cut: false },
+    undefined,
+    { source: "1", cut: false },
+    undefined,
+  ]);
+});
