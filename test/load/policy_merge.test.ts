@@ -5,6 +5,7 @@ import type { Policy } from "../../src/core/policy.ts";
 import type { Rule } from "../../src/core/rule.ts";
 import { loadPolicyFile, type PolicyFile, type PolicyLayer } from "../../src/load/policy_file.ts";
 import { type Merged, mergePolicy, policyRevision } from "../../src/load/policy_merge.ts";
+import { decide } from "../../src/core/decide.ts";
 import { checkExamples } from "../../src/load/policy_rules.ts";
 
 type Text = readonly [layer: PolicyLayer, yaml: string];
@@ -528,6 +529,32 @@ describe("mergePolicy()", () => {
     assertEquals(new Set(revisions).size, revisions.length);
     assertEquals(policyRevision([one]), policyRevision([{ ...one }]));
   });
+});
+
+test("h-po-01: a project's allow does not lift a user's deny, and the decision names the user's rule", () => {
+  const { policy } = merge(["user", "permissions: {deny: [shell]}"], [
+    "project",
+    "permissions: {allow: [shell]}",
+  ]);
+  const facts = {
+    tool: "shell",
+    args: { command: "id" },
+    risk: "execute",
+    subjects: [{ kind: "call" }],
+    box: "default",
+    sourcedBy: [],
+    mode: "unattended",
+    errors: [],
+  } as const;
+  const verdict = decide(policy.layers, facts, { root: "/ws", active: [], bounds: [], blocks: [] });
+  assertEquals([verdict.effect, verdict.causes[0]], ["deny", {
+    by: "rule",
+    effect: "deny",
+    rule: "user.deny[0]",
+    layer: "user",
+    at: { file: "/conf/user/p0.yaml", line: 2, col: 22 },
+    text: "shell",
+  }]);
 });
 
 describe("what is always protected", () => {
