@@ -1,0 +1,34 @@
+// Text of unknown length in bounded memory: the beginning and the end are kept, the middle is counted.
+
+export type CappedText = {
+  add(text: string): void;
+  /** Everything when it fitted, else head, a line that says how much is missing, and tail. */
+  take(): { readonly text: string; readonly cut: boolean };
+};
+
+/** Keeps at most `cap` UTF-16 units: half of them from the start, half from the end. Surrogate pairs stay whole. */
+export function cappedText(cap: number): CappedText {
+  const headCap = Math.max(1, Math.floor(cap / 2));
+  const tailCap = Math.max(1, cap - headCap);
+  let head = "", tail = "", total = 0;
+  return {
+    add(text) {
+      total += text.length;
+      const room = headCap - head.length;
+      if (room > 0) head += text.slice(0, room);
+      if (text.length > room) tail += room > 0 ? text.slice(room) : text;
+      // Trimmed now and then, not at every addition: many small pieces would copy the tail again and again.
+      if (tail.length > 2 * tailCap) tail = tail.slice(-tailCap);
+    },
+    take() {
+      if (total <= headCap + tailCap) return { text: head + tail, cut: false };
+      const start = /[\ud800-\udbff]$/.test(head) ? head.slice(0, -1) : head;
+      const last = tail.slice(-tailCap);
+      const end = /^[\udc00-\udfff]/.test(last) ? last.slice(1) : last;
+      return {
+        text: `${start}\n[… ${total - start.length - end.length} characters cut …]\n${end}`,
+        cut: true,
+      };
+    },
+  };
+}

@@ -1,0 +1,284 @@
+// The one place where Writ starts a process: no shell, own group, own deadline, bounded output, nothing left behind.
+import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { accessSync, constants, statSync } from "node:fs";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { performance } from "node:perf_hooks";
+import process from "node:process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { cappedText } from "./capped_text.ts";
+import type { Environment } from "./environment.ts";
+import { familyMark, familyOf, holdFamily, isFamilyAlive, signalFamily } from "./process_family.ts";
+
+export type RunOptions = {
+  readonly cwd: string;
+  readonly env: Environment;
+  /** Absent: the child reads from /dev/null. */
+  readonly stdin?: string | Uint8Array;
+  readonly timeoutMs: number;
+  /** Characters that are kept of each of stdout and stderr: half from the start, half from the end. */
+  readonly maxOutput: number;
+  /** Bytes after which a child that does not stop writing is stopped; 64 MiB unless said otherwise. */
+  readonly maxRead?: number;
+  readonly signal?: AbortSignal;
+  /** From the polite signal to the other one; 2 s unless said otherwise. */
+  readonly killGraceMs?: number;
+};
+
+export type RunFailure = {
+  readonly code: "not_found" | "not_executable" | "no_folder" | "spawn_failed";
+  readonly message: string;
+};
+
+export type RunResult = {
+  /** Null when a signal ended it, or when it never started. */
+  readonly exit: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly timedOut: boolean;
+  readonly cancelled: boolean;
+  /** Stopped because it wrote more than `maxRead`. */
+  readonly flooded: boolean;
+  /** Something is missing from the middle of stdout or stderr. */
+  readonly cut: boolean;
+  readonly durationMs: number;
+  /** Set when it never started. */
+  readonly failure?: RunFailure;
+};
+
+const defaultMaxRead = 64 * 1024 * 1024;
+const defaultKillGraceMs = 2000;
+/** How long output may still come after the child has gone, while something else holds its pipes. */
+const drainMs = 150;
+
+/**
+ * Runs a program to its end and never throws for what the outside world does. A bare name is looked up on the PATH of
+ * `env`. Whatever the program started is gone when this returns: on timeout and cancel after a polite signal and
+ * a grace, after a normal end at once. Invalid UTF-8 becomes U+FFFD; characters are never split.
+ */
+export async function run(argv: readonly [string, ...string[]], options: RunOptions): Promise<RunResult> {
+  const began = performance.now();
+  const took = () => Math.round(performance.now() - began);
+  if (options.signal?.aborted) return { ...nothing, cancelled: true, durationMs: 0 };
+  const program = findProgram(argv[0], options);
+  if (typeof program !== "string") return { ...nothing, failure: program, durationMs: took() };
+  const mark = familyMark(randomUUID());
+  const started = start(program, argv.slice(1), { ...options.env, [mark.name]: mark.value }, options);
+  if ("code" in started) return { ...nothing, failure: started, durationMs: took() };
+  const { child, exited } = started;
+  const family = familyOf(child.pid ?? 0, mark);
+  const release = holdFamily(family);
+  try {
+    const output = collect(child, options);
+    const stop = stopReasons(options, output.flooded);
+    const first = await Promise.race([exited, stop.reason]);
+    stop.dispose();
+    const reason = typeof first === "string" ? first : undefined;
+    if (typeof first === "object" && "code" in first) {
+      return { ...nothing, failure: first, durationMs: took() };
+    }
+    if (reason !== undefined) await endFamily(family, exited, options.killGraceMs ?? defaultKillGraceMs);
+    // A child that the kernel cannot end, stuck on a dead disk, must not hold us.
+    const last = await within(exited, 2000);
+    const ended = last === undefined || "code" in last
+      ? { exit: child.exitCode, signal: child.signalCode }
+      : last;
+    await within(output.closed, drainMs);
+    await endFamily(family, exited, 0);
+    await within(output.closed, drainMs);
+    output.destroy();
+    return {
+      ...ended,
+      ...output.text(),
+      timedOut: reason === "timeout",
+      cancelled: reason === "cancel",
+      flooded: reason === "flood",
+      durationMs: took(),
+    };
+  } finally {
+    release();
+  }
+}
+
+/**
+ * The same call with plain pipes for its streams. The runtimes connect children by sockets, and no program can open a
+ * socket by name: `> /dev/stderr` fails. Costs a few milliseconds, so it is for calls that need it; bash must be there.
+ */
+export function throughPipes(argv: readonly string[]): readonly [string, ...string[]] {
+  // Those who pass the output on outlive a polite signal, so that what is said because of it still arrives.
+  const relay = "trap '' TERM; exec cat";
+  const script = `exec "$@" < <(${relay}) > >(${relay}) 2> >(${relay} >&2)`;
+  return ["bash", "--noprofile", "--norc", "-c", script, "bash", ...argv];
+}
+
+const nothing = {
+  exit: null,
+  signal: null,
+  stdout: "",
+  stderr: "",
+  timedOut: false,
+  cancelled: false,
+  flooded: false,
+  cut: false,
+} as const;
+
+type Ended = { readonly exit: number | null; readonly signal: string | null };
+type Exited = Promise<Ended | RunFailure>;
+
+// Looked up here, so that what runs is found on the child's PATH and not on Writ's own, in every runtime.
+function findProgram(name: string, { cwd, env }: RunOptions): string | RunFailure {
+  if (!isFolder(cwd)) return { code: "no_folder", message: `no folder \`${cwd}\` to run in` };
+  const spelling = process.platform === "win32" && !name.endsWith(".exe") ? `${name}.exe` : name;
+  const places = name.includes("/")
+    ? [resolve(cwd, name)]
+    : searchPath(env["PATH"]).map((folder) => join(folder, spelling));
+  const files = name === "" ? [] : places.filter(isFile);
+  const found = files.find(isExecutable);
+  if (found !== undefined) return found;
+  if (files[0] !== undefined) {
+    return { code: "not_executable", message: `\`${files[0]}\` may not be executed` };
+  }
+  const where = name.includes("/") ? "there is no such file" : "it is on no folder of PATH";
+  return { code: "not_found", message: `no program \`${name}\`: ${where}` };
+}
+
+function searchPath(path: string | undefined): readonly string[] {
+  return (path ?? "").split(delimiter).filter(isAbsolute);
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function start(program: string, args: readonly string[], env: Environment, options: RunOptions) {
+  const stdio: StdioOptions = [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"];
+  let child: ChildProcess;
+  try {
+    child = spawn(program, args, { cwd: options.cwd, env, stdio, detached: true, windowsHide: true });
+  } catch (error) {
+    return spawnFailure(program, error);
+  }
+  const exited: Exited = new Promise((done) => {
+    child.once("error", (error) => done(spawnFailure(program, error)));
+    child.once("exit", (exit, signal) => done({ exit, signal }));
+  });
+  // A child that does not read its input is no failure of ours.
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(options.stdin);
+  return { child, exited };
+}
+
+function spawnFailure(program: string, error: unknown): RunFailure {
+  const code = (error as { code?: string }).code;
+  const message = error instanceof Error ? error.message : String(error);
+  if (code === "ENOENT") {
+    return { code: "not_found", message: `\`${program}\` cannot be started: ${message}` };
+  }
+  if (code === "EACCES") {
+    return { code: "not_executable", message: `\`${program}\` may not be executed: ${message}` };
+  }
+  return { code: "spawn_failed", message: `\`${program}\` cannot be started: ${message}` };
+}
+
+function collect(child: ChildProcess, options: RunOptions) {
+  const cap = options.maxRead ?? defaultMaxRead;
+  let read = 0;
+  let flood = () => {};
+  const flooded = new Promise<"flood">((done) => flood = () => done("flood"));
+  const streams = [child.stdout, child.stderr].map((stream) => {
+    const text = cappedText(options.maxOutput);
+    const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+    // Taken as it comes and kept within the cap, so neither memory nor the pipe's back-pressure is a concern.
+    stream?.on("data", (chunk: Uint8Array) => {
+      text.add(decoder.decode(chunk, { stream: true }));
+      if ((read += chunk.length) > cap) flood();
+    });
+    stream?.on("error", () => {});
+    const closed = new Promise<void>((done) => {
+      if (stream === null) done();
+      stream?.once("end", done);
+      stream?.once("close", done);
+    });
+    return { stream, closed, text, finish: () => text.add(decoder.decode()) };
+  });
+  return {
+    flooded,
+    closed: Promise.all(streams.map((s) => s.closed)),
+    destroy: () => streams.forEach((s) => s.stream?.destroy()),
+    text() {
+      for (const s of streams) s.finish();
+      const [stdout, stderr] = streams.map((s) => s.text.take());
+      return {
+        stdout: stdout?.text ?? "",
+        stderr: stderr?.text ?? "",
+        cut: stdout?.cut === true || stderr?.cut === true,
+      };
+    },
+  };
+}
+
+function stopReasons(options: RunOptions, flooded: Promise<"flood">) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let cancel = () => {};
+  const late = new Promise<"timeout">((done) => timer = setTimeout(() => done("timeout"), options.timeoutMs));
+  const cancelled = new Promise<"cancel">((done) => cancel = () => done("cancel"));
+  options.signal?.addEventListener("abort", cancel, { once: true });
+  return {
+    reason: Promise.race([late, cancelled, flooded]),
+    dispose() {
+      clearTimeout(timer);
+      options.signal?.removeEventListener("abort", cancel);
+    },
+  };
+}
+
+type Family = Parameters<typeof signalFamily>[0];
+
+// The polite signal first, and SIGCONT with it: a stopped process could not hear it.
+async function endFamily(family: Family, exited: Exited, graceMs: number): Promise<void> {
+  if (graceMs > 0) {
+    signalFamily(family, "SIGTERM");
+    signalFamily(family, "SIGCONT");
+    const until = performance.now() + graceMs;
+    await within(exited, graceMs);
+    while (performance.now() < until && isFamilyAlive(family)) await sleep(10);
+  }
+  // Each round ends what was there; what was forked meanwhile is met in the next.
+  for (let round = 0; round < 100 && isFamilyAlive(family); round++) {
+    signalFamily(family, "SIGKILL");
+    await sleep(round < 5 ? 1 : 5);
+  }
+}
+
+/** What the promise gave, or undefined when it was not in time. */
+async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
+  const timer = new AbortController();
+  const timeout = sleep(ms, undefined, { signal: timer.signal }).catch(() => undefined);
+  try {
+    return await Promise.race([promise, timeout]);
+  } finally {
+    timer.abort();
+  }
+}

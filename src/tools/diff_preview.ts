@@ -1,0 +1,28 @@
+// A unified diff for the person who is asked: complete where it can be, and never without saying what is missing.
+import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
+import { capText } from "../core/text.ts";
+import { lineCount } from "./file_text.ts";
+import { plural } from "./tool_outcome.ts";
+
+const maxChars = 20_000;
+/** Changed lines beyond which a minimal diff costs more than it is worth. */
+const maxChanges = 4000;
+
+/** `before` undefined: the file is new. At most about 20,000 characters; head and tail are kept. */
+export function diffPreview(name: string, before: string | undefined, after: string): string {
+  const patch = createTwoFilesPatch(
+    before === undefined ? "/dev/null" : `a/${name}`,
+    `b/${name}`,
+    before ?? "",
+    after,
+    undefined,
+    undefined,
+    { context: 3, maxEditLength: maxChanges, headerOptions: FILE_HEADERS_ONLY },
+  );
+  if (patch !== undefined) return capText(patch, maxChars).text;
+  const counts = `${plural(lineCount(before ?? ""), "line")} replaced by ${plural(lineCount(after), "line")}`;
+  return capText(
+    `--- a/${name}\n+++ b/${name}\n[too much changes for a diff: ${counts}; the new text:]\n${after}`,
+    maxChars,
+  ).text;
+}

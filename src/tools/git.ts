@@ -1,0 +1,96 @@
+// Writ's own git calls: no hook, filter, pager, helper or transport that a checkout could bring runs in them.
+import type { ToolContext, ToolOutcome } from "../agent/ports.ts";
+import { run, type RunResult } from "../sandbox/subprocess.ts";
+import { failed } from "./tool_outcome.ts";
+
+const settings = [
+  "core.fsmonitor=false",
+  "core.quotePath=false",
+  "core.pager=cat",
+  "color.ui=false",
+  "protocol.allow=never",
+  // A checkout that belongs to somebody else is common in containers; nothing in it is run here.
+  "safe.directory=*",
+].flatMap((setting) => ["-c", setting]);
+
+const timeoutMs = 60_000;
+
+export type Git = {
+  (args: readonly string[]): Promise<RunResult>;
+};
+
+/** A git that runs in the workspace root, or why there is none. `not_git`: the root is in no working tree. */
+export async function openGit(
+  at: ToolContext,
+): Promise<{ readonly ok: true; readonly git: Git; readonly top: string } | Failed> {
+  const plain = gitWith(at, {});
+  const found = await plain(["rev-parse", "--show-toplevel"]);
+  if (found.failure?.code === "not_found") {
+    return failed("git_missing", "no `git` on PATH: install git, or read the files");
+  }
+  if (found.exit !== 0) return isNoRepository(found) ? notGit(at) : gitFailed(found);
+  const top = found.stdout.replace(/\r?\n$/, "");
+  // A setting in the repository can name any folder as its working tree; only one around the root is meant.
+  if (at.root !== top && !at.root.startsWith(top === "/" ? top : `${top}/`)) return notGit(at);
+  const filters = await plain([
+    "config",
+    "-z",
+    "--name-only",
+    "--get-regexp",
+    "^filter\\..*\\.(clean|smudge|process|required)$",
+  ]);
+  const names = filters.exit === 0 ? filters.stdout.split("\0").filter((name) => name !== "") : [];
+  return { ok: true, git: gitWith(at, filtersOff(names)), top };
+}
+
+type Failed = ToolOutcome & { readonly ok: false };
+
+// Filters of the repository's configuration are programs, and a diff with the working tree would run them.
+function filtersOff(names: readonly string[]): { readonly [name: string]: string } {
+  const env: Record<string, string> = { GIT_CONFIG_COUNT: String(names.length) };
+  names.forEach((name, i) => {
+    env[`GIT_CONFIG_KEY_${i}`] = name;
+    env[`GIT_CONFIG_VALUE_${i}`] = name.endsWith(".required") ? "false" : "";
+  });
+  return env;
+}
+
+function gitWith(at: ToolContext, extra: { readonly [name: string]: string }): Git {
+  const env = {
+    ...at.shell.env,
+    ...extra,
+    LC_ALL: "C.UTF-8",
+    GIT_OPTIONAL_LOCKS: "0",
+    GIT_NO_LAZY_FETCH: "1",
+    GIT_TERMINAL_PROMPT: "0",
+  };
+  return (args) =>
+    run(["git", "--no-pager", ...settings, ...args], {
+      cwd: at.root,
+      env,
+      timeoutMs,
+      maxOutput: 4 * at.shell.maxOutput,
+      signal: at.signal,
+    });
+}
+
+function isNoRepository(result: RunResult): boolean {
+  return result.exit === 128 && /not a git repository|must be run in a work tree/.test(result.stderr);
+}
+
+function notGit(at: ToolContext): Failed {
+  return failed(
+    "not_git",
+    `\`${at.root}\` is in no git working tree: there is nothing to compare with; read the files instead`,
+  );
+}
+
+/** Why a git call gave nothing to work with. */
+export function gitFailed(result: RunResult): Failed {
+  if (result.cancelled) return failed("cancelled", "cancelled");
+  if (result.timedOut) {
+    return failed("timeout", `git took longer than ${timeoutMs / 1000} s: narrow the path`);
+  }
+  const said = result.failure?.message ?? result.stderr.trim().split("\n").slice(-5).join("\n");
+  return failed("git_failed", `git failed: ${said}`);
+}

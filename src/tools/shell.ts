@@ -1,0 +1,150 @@
+// shell: one command by bash, exactly the text that was judged, in a shell of its own with nothing left behind.
+import { lstatSync, readdirSync } from "node:fs";
+import type { Inspection, Place, Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
+import type { Args } from "../core/message.ts";
+import { capText } from "../core/text.ts";
+import { shellFacts } from "../shell/shell_facts.ts";
+import { run, type RunResult, throughPipes } from "../sandbox/subprocess.ts";
+import { numberArg, textArg } from "./arguments.ts";
+import { inspectPath, judgedPath } from "./judged_path.ts";
+import { isInside, pathFact } from "./path_fact.ts";
+import { done, failed, plural, showName, showPath } from "./tool_outcome.ts";
+
+export const shell: Tool = {
+  name: "shell",
+  description:
+    "Run a bash command. Every call is a fresh shell: no cd, variable or background process survives. No terminal, no input.",
+  inputSchema: {
+    type: "object",
+    properties: {
+      command: { type: "string" },
+      cwd: { type: "string", description: "folder in the workspace" },
+      timeout: { type: "integer", minimum: 1, description: "seconds, default 120" },
+      box: { type: "string", description: "named sandbox setting" },
+    },
+    required: ["command"],
+    additionalProperties: false,
+  },
+  inspect,
+  async run(args, at) {
+    const refused = refusal(at);
+    if (refused !== undefined) return failed(refused.code, refused.message);
+    const box = textArg(args, "box") ?? "default";
+    if (box !== "default") return failed("unknown_box", `there is no box \`${box}\`; leave \`box\` out`);
+    const cwd = judgedPath(args, textArg(args, "cwd") ?? at.root, at);
+    if (!cwd.ok) return cwd;
+    if (!isInside(cwd.path, at.root)) return failed("cwd_outside", cwdOutside(args, at));
+    const command = textArg(args, "command") ?? "";
+    const asked = numberArg(args, "timeout");
+    const timeoutMs = Math.min(
+      asked === undefined ? at.shell.timeoutMs : asked * 1000,
+      at.shell.maxTimeoutMs,
+    );
+    // After `-c`, bash would still take a text that starts with a dash for options.
+    const argv = ["bash", "--noprofile", "--norc", "-c", "--", command] as const;
+    const result = await run(/\/dev\/(std|fd)|\/proc\/self\/fd/.test(command) ? throughPipes(argv) : argv, {
+      cwd: cwd.path,
+      env: at.shell.env,
+      timeoutMs,
+      maxOutput: at.shell.maxOutput,
+      signal: at.signal,
+    });
+    return outcome(result, timeoutMs, at);
+  },
+};
+
+function inspect(args: Args, place: Place): Inspection {
+  const box = textArg(args, "box");
+  // Judged like the path of a file tool, so that a folder which was swapped since is noticed when the call runs.
+  const cwd =
+    inspectPath("shell", "execute", args, textArg(args, "cwd") ?? place.root, place).subjects[0].path;
+  const outside = cwd.inWorkspace ? [] : [{ code: "cwd_outside", message: cwdOutside(args, place) }];
+  const facts = shellFacts(textArg(args, "command") ?? "", {
+    root: place.root,
+    home: place.home,
+    cwd: cwd.resolved ?? place.root,
+    pathFact: (written, from) => pathFact(written, place, from),
+    list: (folder) => readdirSync(folder),
+    exists: (path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
+  });
+  const refused = refusal(place);
+  return {
+    risk: facts.risk,
+    subjects: facts.subjects,
+    ...(box === undefined ? {} : { box }),
+    errors: [...(refused === undefined ? [] : [refused]), ...outside, ...facts.errors],
+  };
+}
+
+function refusal(at: Place & Partial<Pick<ToolContext, "shell">>) {
+  const message = at.shellRefused ?? at.shell?.refused;
+  return message === undefined ? undefined : { code: "sandbox_unavailable", message };
+}
+
+function cwdOutside(args: Args, place: Place): string {
+  return `cwd \`${showName(textArg(args, "cwd") ?? "")}\` is no folder of the workspace \`${place.root}\``;
+}
+
+function outcome(result: RunResult, timeoutMs: number, at: ToolContext): ToolOutcome {
+  if (result.failure !== undefined) return notStarted(result.failure, at);
+  const output = joined(result, at.shell.maxOutput);
+  const data = { exit: result.exit, ...(result.signal === null ? {} : { signal: result.signal }) };
+  const ended = ending(result, timeoutMs);
+  if (ended === undefined) return done(output === "" ? "[no output]" : output, { data });
+  return failed(
+    ended.code,
+    `${output}${output === "" || output.endsWith("\n") ? "" : "\n"}[${ended.note}]`,
+    data,
+  );
+}
+
+function notStarted(
+  failure: { readonly code: string; readonly message: string },
+  at: ToolContext,
+): ToolOutcome {
+  if (failure.code === "not_found") {
+    return failed("bash_missing", "no `bash` on PATH: install bash; Writ runs commands with nothing else");
+  }
+  return failed(
+    failure.code,
+    failure.code === "no_folder"
+      ? `${failure.message}; the workspace is ${showPath(at.root, at)}`
+      : failure.message,
+  );
+}
+
+function ending(
+  result: RunResult,
+  timeoutMs: number,
+): { readonly code: string; readonly note: string } | undefined {
+  if (result.cancelled) return { code: "cancelled", note: "cancelled; everything that it started was ended" };
+  if (result.timedOut) {
+    return {
+      code: "timeout",
+      note: `stopped after ${
+        plural(Math.round(timeoutMs / 1000), "second")
+      }; give a longer timeout or do less at once`,
+    };
+  }
+  if (result.flooded) {
+    return {
+      code: "output_limit",
+      note: "stopped because it would not stop writing: filter its output, or send it to a file",
+    };
+  }
+  if (result.signal !== null) return { code: "exit", note: `ended by ${result.signal}` };
+  return result.exit === 0 ? undefined : { code: "exit", note: `exit ${result.exit}` };
+}
+
+// One after the other, not mixed: which of two pipes was read first is chance, and the record should not hold chance.
+function joined(result: RunResult, cap: number): string {
+  const { stdout, stderr } = result;
+  if (stderr === "") return capText(stdout, cap + cutNote).text;
+  const errors = capText(stderr, Math.max(Math.floor(cap / 2), cap - stdout.length) + cutNote).text;
+  if (stdout === "") return `[stderr]\n${errors}`;
+  const output = capText(stdout, Math.max(cap - errors.length, Math.floor(cap / 2)) + cutNote).text;
+  return `${output}${output.endsWith("\n") ? "" : "\n"}[stderr]\n${errors}`;
+}
+
+/** Room for the line that the collector puts in when it has cut: it is not to be cut once more. */
+const cutNote = 80;
