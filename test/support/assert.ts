@@ -7,11 +7,13 @@ export function assert(value: unknown, message?: string): asserts value {
 }
 
 export function assertEquals<T>(actual: T, expected: T, message?: string): void {
-  nodeAssert.deepStrictEqual(actual, expected, ...(message === undefined ? [] : [message] as [string]));
+  if (message === undefined) nodeAssert.deepStrictEqual(actual, expected);
+  else nodeAssert.deepStrictEqual(actual, expected, message);
 }
 
 export function assertNotEquals<T>(actual: T, expected: T, message?: string): void {
-  nodeAssert.notDeepStrictEqual(actual, expected, ...(message === undefined ? [] : [message] as [string]));
+  if (message === undefined) nodeAssert.notDeepStrictEqual(actual, expected);
+  else nodeAssert.notDeepStrictEqual(actual, expected, message);
 }
 
 export function assertStringIncludes(actual: string, expected: string, message?: string): void {
@@ -21,10 +23,14 @@ export function assertStringIncludes(actual: string, expected: string, message?:
 }
 
 export function assertMatch(actual: string, expected: RegExp, message?: string): void {
-  nodeAssert.match(actual, expected, ...(message === undefined ? [] : [message] as [string]));
+  if (!expected.test(actual)) nodeAssert.fail(message ?? `expected ${expected} to match:\n${actual}`);
 }
 
-export function assertThrows(fn: () => unknown, errorClass?: new (...args: never[]) => Error, includes?: string): Error {
+export function assertThrows(
+  fn: () => unknown,
+  errorClass?: new (...args: never[]) => Error,
+  includes?: string,
+): Error {
   try {
     fn();
   } catch (error) {
