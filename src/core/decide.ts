@@ -1,7 +1,7 @@
 // The decision on one tool call: every layer, bound, gate, floor and error votes; the strictest vote wins.
 import { type Bound, boundVotes } from "./bound.ts";
 import { needsNaming } from "./command.ts";
-import { commandRisk } from "./command_risk.ts";
+import { covering, isInner, isOperand, riskOf, saysAll, topParts } from "./covering.ts";
 import { type Cause, type Effect, type Risk, stricter, tally, type Verdict } from "./decision.ts";
 import { type Facts, showSubject, type Subject } from "./facts.ts";
 import { type GateBlock, gateVotes } from "./gate.ts";
@@ -17,20 +17,40 @@ export type Standing = {
   readonly blocks: readonly GateBlock[];
 };
 
+type SplitLayer = Layer & { readonly allow: readonly Rule[]; readonly restrict: readonly Rule[] };
+type Question = {
+  readonly layers: readonly SplitLayer[];
+  readonly facts: Facts;
+  readonly root: string;
+};
+
 /**
  * Layers come from the most to the least trusted. The result depends on nothing but its arguments and never on the
  * order of rules; it carries every vote.
  */
 export function decide(layers: readonly Layer[], facts: Facts, standing: Standing): Verdict {
+  const q: Question = {
+    layers: layers.map(splitLayer),
+    facts,
+    root: standing.root,
+  };
   const votes: Cause[] = [
     ...errorVotes(facts, standing),
     ...gateVotes(standing.blocks),
     ...boundVotes(standing.bounds, facts, standing.root),
-    ...facts.subjects.flatMap((subject) => subjectVotes(layers, facts, subject, standing.root)),
-    ...floorVotes(layers, facts, standing.root),
+    ...facts.subjects.flatMap((subject) => subjectVotes(q, subject)),
+    ...floorVotes(q),
   ];
   const [first, ...rest] = votes;
   return tally(first === undefined ? [embeddedDefault(facts.risk, undefined)] : [first, ...rest]);
+}
+
+function splitLayer(layer: Layer): SplitLayer {
+  return {
+    ...layer,
+    allow: layer.rules.filter((r) => r.effect === "allow"),
+    restrict: layer.rules.filter((r) => r.effect !== "allow"),
+  };
 }
 
 function errorVotes(facts: Facts, standing: Standing): Cause[] {
@@ -53,39 +73,29 @@ function errorVotes(facts: Facts, standing: Standing): Cause[] {
   return errors;
 }
 
-function subjectVotes(layers: readonly Layer[], facts: Facts, subject: Subject, root: string): Cause[] {
-  const votes: Cause[] = [];
-  layers.forEach((layer, index) => votes.push(...layerVotes(layers, index, layer, facts, subject, root)));
-  votes.push(...privateHostVotes(layers, facts, subject, root));
-  const gap = coverageGap(layers, facts, subject, root);
+function subjectVotes(q: Question, subject: Subject): Cause[] {
+  const votes: Cause[] = q.layers.flatMap((layer, index) => layerVotes(q, layer, index, subject));
+  votes.push(...privateHostVotes(q, subject));
+  const gap = coverageGap(q, subject);
   if (gap !== undefined) votes.push({ by: "coverage", effect: "ask", why: gap, ...named(subject) });
   const decidedByRule = votes.some((v) => v.by !== "coverage");
-  if (!decidedByRule && !isOperand(subject)) votes.push(embeddedDefault(riskOf(facts, subject), subject));
+  if (!decidedByRule && !isOperand(subject)) votes.push(embeddedDefault(riskOf(q.facts, subject), subject));
   return votes;
 }
 
 // The layer's vote is the strictest of its matching rules, else its default for the risk, else nothing.
-function layerVotes(
-  layers: readonly Layer[],
-  index: number,
-  layer: Layer,
-  facts: Facts,
-  subject: Subject,
-  root: string,
-): Cause[] {
-  const matching = matchingRules(layers, index, layer, facts, subject, root);
-  const strictest = matching.map((r) => r.effect).reduce<Effect | undefined>(
-    (a, b) => a === undefined ? b : stricter(a, b),
-    undefined,
-  );
-  if (strictest !== undefined) {
-    return matching.filter((r) => r.effect === strictest).map((r) => ruleCause(r, subject));
+function layerVotes(q: Question, layer: SplitLayer, index: number, subject: Subject): Cause[] {
+  const restricting = layer.restrict.filter((r) => matchesSubject(r, q.facts, subject, "restrict", q.root));
+  const strictest = restricting.map((r) => r.effect).reduce<Effect>(stricter, "allow");
+  if (strictest !== "allow") {
+    return restricting.filter((r) => r.effect === strictest).map((r) => ruleCause(r, subject));
   }
-  const risk = riskOf(facts, subject);
+  if (isOperand(subject)) return [];
+  const allowing = allowRules(q, layer, index, subject);
+  if (allowing.length > 0) return allowing.map((r) => ruleCause(r, subject));
+  const risk = riskOf(q.facts, subject);
   const fallback = layer.defaults[risk];
-  if (
-    fallback === undefined || isOperand(subject) || replacedByDelegate(layers, index, facts, subject, root)
-  ) return [];
+  if (fallback === undefined || replacedByDelegate(q, layer, index, subject)) return [];
   return [{
     by: "default",
     effect: fallback.effect,
@@ -96,130 +106,91 @@ function layerVotes(
   }];
 }
 
-function matchingRules(
-  layers: readonly Layer[],
+// The allow rules of one layer that cover the subject; a project's count only for what an upper layer delegates.
+function allowRules(
+  q: Question,
+  layer: SplitLayer,
   index: number,
-  layer: Layer,
-  facts: Facts,
   subject: Subject,
-  root: string,
+  naming?: (rule: Rule) => boolean,
 ): readonly Rule[] {
-  return layer.rules.filter((rule) => {
-    if (rule.effect === "allow") {
-      if (isOperand(subject) || !matchesSubject(rule, facts, subject, "allow", root)) return false;
-      return layer.name !== "project" || delegated(layers.slice(0, index), facts, subject, root);
-    }
-    return matchesSubject(rule, facts, subject, "restrict", root);
-  });
+  const candidates = naming === undefined ? layer.allow : layer.allow.filter(naming);
+  const rules = covering(candidates, q.facts, subject, q.root);
+  if (layer.name !== "project" || rules.length === 0) return rules;
+  return q.layers.slice(0, index).some((upper) => delegates(q, upper, subject)) ? rules : [];
 }
 
-// A project's allow counts only for what an upper layer delegates, and there it replaces that layer's default.
-function delegated(uppers: readonly Layer[], facts: Facts, subject: Subject, root: string): boolean {
-  return uppers.some((upper) => delegates(upper, facts, subject, root));
+function delegates(q: Question, layer: Layer, subject: Subject): boolean {
+  return covering(layer.delegates, q.facts, subject, q.root).length > 0;
 }
 
-function delegates(layer: Layer, facts: Facts, subject: Subject, root: string): boolean {
-  return layer.delegates.some((m) => matchesSubject(m, facts, subject, "allow", root));
+// Where a project's allow is delegated it replaces the default of the layer that delegates it, never one of its rules.
+function replacedByDelegate(q: Question, layer: SplitLayer, index: number, subject: Subject): boolean {
+  return delegates(q, layer, subject) &&
+    q.layers.some((lower, at) =>
+      at > index && lower.name === "project" && allowRules(q, lower, at, subject).length > 0
+    );
 }
 
-function replacedByDelegate(
-  layers: readonly Layer[],
-  index: number,
-  facts: Facts,
-  subject: Subject,
-  root: string,
-): boolean {
-  const layer = layers[index];
-  if (layer === undefined || !delegates(layer, facts, subject, root)) return false;
-  return layers.slice(index + 1).some((lower) =>
-    lower.name === "project" &&
-    lower.rules.some((r) => r.effect === "allow" && matchesSubject(r, facts, subject, "allow", root))
-  );
+function isAllowed(q: Question, subject: Subject, naming: (rule: Rule) => boolean): boolean {
+  return q.layers.some((layer, index) => allowRules(q, layer, index, subject, naming).length > 0);
 }
 
 /** Why no allow rule that is there covers the subject although it must be named; undefined when nothing is amiss. */
-function coverageGap(
-  layers: readonly Layer[],
-  facts: Facts,
-  subject: Subject,
-  root: string,
-): string | undefined {
-  if (
-    facts.box !== "default" && !isOperand(subject) &&
-    !allowedBy(layers, facts, subject, root, (r) => r.box !== undefined)
-  ) {
-    return `it would run in box \`${facts.box}\``;
+function coverageGap(q: Question, subject: Subject): string | undefined {
+  const { box } = q.facts;
+  if (box !== "default" && !isOperand(subject) && !isAllowed(q, subject, (r) => r.box !== undefined)) {
+    return `it would run in box \`${box}\``;
   }
   switch (subject.kind) {
     case "call":
-      return undefined;
     case "host":
       return undefined;
     case "part": {
       const why = needsNaming(subject.part);
-      return why === undefined || allowedBy(layers, facts, subject, root, (r) => r.command !== undefined)
-        ? undefined
-        : why;
+      return why === undefined || isNamed(q, subject) ? undefined : why;
     }
     case "path":
-      return pathGap(layers, facts, subject, root);
+      return pathGap(q, subject);
   }
 }
 
-function pathGap(
-  layers: readonly Layer[],
-  facts: Facts,
-  subject: Extract<Subject, { kind: "path" }>,
-  root: string,
-): string | undefined {
+// What stands inside another command is named by a rule that says the whole of that command.
+function isNamed(q: Question, subject: Extract<Subject, { kind: "part" }>): boolean {
+  if (!isInner(subject)) return isAllowed(q, subject, (r) => r.command !== undefined);
+  const tops = topParts(q.facts);
+  return tops.length > 0 && tops.every((top) => isAllowed(q, top, (r) => saysAll(r, top.part)));
+}
+
+function pathGap(q: Question, subject: Extract<Subject, { kind: "path" }>): string | undefined {
   const { path } = subject;
-  if (path.resolved === undefined) return `the path \`${path.written}\` cannot be resolved`;
+  const { resolved } = path;
+  if (resolved === undefined) return `the path \`${path.written}\` cannot be resolved`;
   if (path.protectedBy !== undefined) {
-    const literal = allowedBy(
-      layers,
-      facts,
+    const literal = isAllowed(
+      q,
       subject,
-      root,
-      (r) => r.path?.some((p) => p.literal && p.pattern.test(path.resolved ?? "")) ?? false,
+      (r) => r.path?.some((p) => p.literal && p.pattern.test(resolved)) ?? false,
     );
-    return literal ? undefined : `\`${path.resolved}\` is protected (${path.protectedBy})`;
+    return literal ? undefined : `\`${resolved}\` is protected (${path.protectedBy})`;
   }
   if (path.inWorkspace) return undefined;
   const covered = subject.operand
-    ? everyPartAllowed(layers, facts, root)
-    : allowedBy(layers, facts, subject, root, (r) => r.path !== undefined);
-  return covered ? undefined : `\`${path.resolved}\` lies outside the workspace`;
-}
-
-function everyPartAllowed(layers: readonly Layer[], facts: Facts, root: string): boolean {
-  return facts.subjects.every((s) =>
-    s.kind !== "part" || s.part.level === "inner" ||
-    allowedBy(layers, facts, s, root, (r) => r.command !== undefined)
-  );
-}
-
-function allowedBy(
-  layers: readonly Layer[],
-  facts: Facts,
-  subject: Subject,
-  root: string,
-  naming: (rule: Rule) => boolean,
-): boolean {
-  return layers.some((layer, index) =>
-    layer.rules.some((rule) =>
-      rule.effect === "allow" && naming(rule) && matchesSubject(rule, facts, subject, "allow", root) &&
-      (layer.name !== "project" || delegated(layers.slice(0, index), facts, subject, root))
-    )
-  );
+    ? topParts(q.facts).every((top) => isAllowed(q, top, (r) => r.command !== undefined))
+    : isAllowed(q, subject, (r) => r.path !== undefined);
+  return covered ? undefined : `\`${resolved}\` lies outside the workspace`;
 }
 
 // Loopback, link-local and private networks are denied unless a machine or user rule names them.
-function privateHostVotes(layers: readonly Layer[], facts: Facts, subject: Subject, root: string): Cause[] {
+function privateHostVotes(q: Question, subject: Subject): Cause[] {
   if (subject.kind !== "host" || !subject.host.private) return [];
-  const names = (rule: Rule) =>
-    rule.host?.some((h) => h.kind === "private" || (h.kind === "exact" && h.host === subject.host.host)) ??
-      false;
-  if (allowedBy(layers.filter((l) => l.name !== "project"), facts, subject, root, names)) return [];
+  const { host } = subject.host;
+  const lifted = isAllowed(
+    { ...q, layers: q.layers.filter((l) => l.name !== "project") },
+    subject,
+    (r) => r.host?.some((h) => h.kind === "private" || (h.kind === "exact" && h.host === host)) ?? false,
+  );
+  if (lifted) return [];
   return [{
     by: "rule",
     effect: "deny",
@@ -228,31 +199,30 @@ function privateHostVotes(layers: readonly Layer[], facts: Facts, subject: Subje
     at: { file: "(built in)", line: 1, col: 1 },
     text: "fetch_url(@private)",
     reason: "a private or loopback address",
-    subject: subject.host.host,
+    subject: host,
   }];
 }
 
 // Destructive is at least ask, unless a machine or user rule names exactly this call.
-function floorVotes(layers: readonly Layer[], facts: Facts, root: string): Cause[] {
-  if (facts.risk !== "destructive") return [];
-  const trusted = layers.filter((l) => l.name !== "project").flatMap((l) => l.rules);
-  const judged = facts.subjects.filter((s) => !isOperand(s));
-  const dangerous = judged.filter((s) => riskOf(facts, s) === "destructive");
+function floorVotes(q: Question): Cause[] {
+  if (q.facts.risk !== "destructive") return [];
+  const trusted = q.layers.filter((l) => l.name !== "project").flatMap((l) => l.allow);
+  const judged = q.facts.subjects.filter((s) => !isOperand(s));
+  const dangerous = judged.filter((s) => riskOf(q.facts, s) === "destructive");
   return (dangerous.length > 0 ? dangerous : judged)
-    .filter((s) =>
-      !trusted.some((r) =>
-        r.effect === "allow" && namesExactly(r, s) && matchesSubject(r, facts, s, "allow", root)
-      )
-    )
-    .map((s) => ({ by: "risk_floor", effect: "ask", risk: facts.risk, ...named(s) }));
+    .filter((s) => !saidExactly(q, trusted, s))
+    .map((s) => ({ by: "risk_floor", effect: "ask", risk: q.facts.risk, ...named(s) }));
 }
 
-function riskOf(facts: Facts, subject: Subject): Risk {
-  if (subject.kind === "part") return commandRisk(subject.part);
-  if (subject.kind === "path" && subject.tool !== facts.tool) {
-    return subject.tool === "read_file" ? "read" : "write";
-  }
-  return facts.risk;
+function saidExactly(q: Question, trusted: readonly Rule[], subject: Subject): boolean {
+  const said = isInner(subject) ? topParts(q.facts) : [subject];
+  return said.length > 0 &&
+    said.every((s) =>
+      trusted.some((r) =>
+        namesExactly(r, s) &&
+        matchesSubject(r, q.facts, s, "allow", q.root)
+      )
+    );
 }
 
 function embeddedDefault(risk: Risk, subject: Subject | undefined): Cause {
@@ -281,8 +251,4 @@ function ruleCause(rule: Rule, subject: Subject): Cause {
 function named(subject: Subject): { readonly subject?: string } {
   const shown = showSubject(subject);
   return shown === undefined ? {} : { subject: shown };
-}
-
-function isOperand(subject: Subject): boolean {
-  return subject.kind === "path" && subject.operand;
 }

@@ -1,0 +1,62 @@
+// Which allow patterns cover a subject, with all that it runs inside.
+import { type CommandPattern, matchesCommand, needsNaming } from "./command.ts";
+import { commandRisk } from "./command_risk.ts";
+import type { Risk } from "./decision.ts";
+import type { Facts, Part, Subject } from "./facts.ts";
+import { type Matchers, matchesSubject } from "./rule.ts";
+
+/** The risk of one subject by itself; never higher than that of the whole call. */
+export function riskOf(facts: Facts, subject: Subject): Risk {
+  if (subject.kind === "part") return commandRisk(subject.part);
+  if (subject.kind === "path" && subject.tool !== facts.tool) {
+    return subject.tool === "read_file" ? "read" : "write";
+  }
+  return facts.risk;
+}
+
+/**
+ * Those of the patterns that cover the subject, matched narrowly. No pattern says what a command runs inside: that is
+ * covered by the patterns that together cover every top-level command of the text, each of them written out in full
+ * where the command hides what it runs.
+ */
+export function covering<M extends Matchers>(
+  patterns: readonly M[],
+  facts: Facts,
+  subject: Subject,
+  root: string,
+): readonly M[] {
+  const direct = patterns.filter((m) => matchesSubject(m, facts, subject, "allow", root));
+  if (patterns.length === 0 || direct.length > 0 || !isInner(subject)) return direct;
+  const found = new Set<M>();
+  const tops = topParts(facts);
+  for (const top of tops) {
+    const hidden = needsNaming(top.part) !== undefined;
+    const hits = patterns.filter((m) =>
+      (!hidden || saysAll(m, top.part)) && matchesSubject(m, facts, top, "allow", root)
+    );
+    if (hits.length === 0) return [];
+    for (const hit of hits) found.add(hit);
+  }
+  return [...found];
+}
+
+/** Whether the pattern holds a command that is, word for word, this part. */
+export function saysAll(m: { readonly command?: readonly CommandPattern[] }, part: Part): boolean {
+  return m.command?.some((c) => !c.rest && matchesCommand(c, part, "allow")) ?? false;
+}
+
+export type PartSubject = Extract<Subject, { readonly kind: "part" }>;
+
+/** The commands that the text itself names, in order. */
+export function topParts(facts: Facts): readonly PartSubject[] {
+  return facts.subjects.filter((s): s is PartSubject => s.kind === "part" && s.part.level === "top");
+}
+
+/** A command that another one runs. */
+export function isInner(subject: Subject): subject is PartSubject {
+  return subject.kind === "part" && subject.part.level === "inner";
+}
+
+export function isOperand(subject: Subject): boolean {
+  return subject.kind === "path" && subject.operand;
+}
