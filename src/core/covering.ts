@@ -1,4 +1,4 @@
-// Which allow patterns cover a subject, with all that it runs inside.
+// Which patterns reach a subject: those that restrict by any of its risks, those that allow with all that it runs.
 import { type CommandPattern, matchesCommand, needsNaming } from "./command.ts";
 import { commandRisk } from "./command_risk.ts";
 import type { Risk } from "./decision.ts";
@@ -12,6 +12,17 @@ export function riskOf(facts: Facts, subject: Subject): Risk {
     return subject.tool === "read_file" ? "read" : "write";
   }
   return facts.risk;
+}
+
+/**
+ * Whether a pattern that restricts reaches the subject. Its `risk` is met by the risk of the call or by that of the
+ * subject, so that a riskier neighbour does not hide a command from a rule.
+ */
+export function restricts(m: Matchers, facts: Facts, subject: Subject, root: string): boolean {
+  if (matchesSubject(m, facts, subject, "restrict", root)) return true;
+  if (m.risk === undefined) return false;
+  const risk = riskOf(facts, subject);
+  return risk !== facts.risk && matchesSubject(m, { ...facts, risk }, subject, "restrict", root);
 }
 
 /**

@@ -1,7 +1,7 @@
 // The decision on one tool call: every layer, bound, gate, floor and error votes; the strictest vote wins.
 import { type Bound, boundVotes } from "./bound.ts";
 import { needsNaming } from "./command.ts";
-import { covering, isInner, isOperand, riskOf, saysAll, topParts } from "./covering.ts";
+import { covering, isInner, isOperand, restricts, riskOf, saysAll, topParts } from "./covering.ts";
 import { type Cause, type Effect, type Risk, stricter, tally, type Verdict } from "./decision.ts";
 import { type Facts, showSubject, type Subject } from "./facts.ts";
 import { type GateBlock, gateVotes } from "./gate.ts";
@@ -85,7 +85,7 @@ function subjectVotes(q: Question, subject: Subject): Cause[] {
 
 // The layer's vote is the strictest of its matching rules, else its default for the risk, else nothing.
 function layerVotes(q: Question, layer: SplitLayer, index: number, subject: Subject): Cause[] {
-  const restricting = layer.restrict.filter((r) => matchesSubject(r, q.facts, subject, "restrict", q.root));
+  const restricting = layer.restrict.filter((r) => restricts(r, q.facts, subject, q.root));
   const strictest = restricting.map((r) => r.effect).reduce<Effect>(stricter, "allow");
   if (strictest !== "allow") {
     return restricting.filter((r) => r.effect === strictest).map((r) => ruleCause(r, subject));
