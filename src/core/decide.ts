@@ -13,6 +13,11 @@ export type Standing = {
   readonly root: string;
   /** Names of the skills that are active now. */
   readonly active: readonly string[];
+  /**
+   * Those of them that the user loaded explicitly or that machine or user policy forces: only they help an allow rule
+   * with `sourced_by` to match. None when absent.
+   */
+  readonly vouched?: readonly string[];
   readonly bounds: readonly Bound[];
   readonly blocks: readonly GateBlock[];
 };
@@ -21,6 +26,8 @@ type SplitLayer = Layer & { readonly allow: readonly Rule[]; readonly restrict: 
 type Question = {
   readonly layers: readonly SplitLayer[];
   readonly facts: Facts;
+  /** The facts as allow rules may see them. */
+  readonly allowing: Facts;
   readonly root: string;
 };
 
@@ -29,9 +36,11 @@ type Question = {
  * order of rules; it carries every vote.
  */
 export function decide(layers: readonly Layer[], facts: Facts, standing: Standing): Verdict {
+  const vouched = facts.sourcedBy.filter((s) => standing.vouched?.includes(s.replace(/^skill:/, "")));
   const q: Question = {
     layers: layers.map(splitLayer),
     facts,
+    allowing: { ...facts, sourcedBy: vouched },
     root: standing.root,
   };
   const votes: Cause[] = [
@@ -115,13 +124,13 @@ function allowRules(
   naming?: (rule: Rule) => boolean,
 ): readonly Rule[] {
   const candidates = naming === undefined ? layer.allow : layer.allow.filter(naming);
-  const rules = covering(candidates, q.facts, subject, q.root);
+  const rules = covering(candidates, q.allowing, subject, q.root);
   if (layer.name !== "project" || rules.length === 0) return rules;
   return q.layers.slice(0, index).some((upper) => delegates(q, upper, subject)) ? rules : [];
 }
 
 function delegates(q: Question, layer: Layer, subject: Subject): boolean {
-  return covering(layer.delegates, q.facts, subject, q.root).length > 0;
+  return covering(layer.delegates, q.allowing, subject, q.root).length > 0;
 }
 
 // Where a project's allow is delegated it replaces the default of the layer that delegates it, never one of its rules.
@@ -220,7 +229,7 @@ function saidExactly(q: Question, trusted: readonly Rule[], subject: Subject): b
     said.every((s) =>
       trusted.some((r) =>
         namesExactly(r, s) &&
-        matchesSubject(r, q.facts, s, "allow", q.root)
+        matchesSubject(r, q.allowing, s, "allow", q.root)
       )
     );
 }
