@@ -228,10 +228,15 @@ function saidExactly(q: Question, trusted: readonly Rule[], subject: Subject): b
   return said.length > 0 &&
     said.every((s) =>
       trusted.some((r) =>
-        namesExactly(r, s) &&
+        namesExactly(r, s) && (s.kind !== "call" || saysArguments(r, q.facts)) &&
         matchesSubject(r, q.allowing, s, "allow", q.root)
       )
     );
+}
+
+// An argument of which the rule says nothing could turn the call into another one.
+function saysArguments(rule: Rule, facts: Facts): boolean {
+  return Object.keys(facts.args).every((name) => rule.args?.[name] !== undefined);
 }
 
 function embeddedDefault(risk: Risk, subject: Subject | undefined): Cause {
