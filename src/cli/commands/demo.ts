@@ -1,7 +1,7 @@
 // `writ demo`: the real loop, tools, policy and log on a throw-away repository, with a scripted model.
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import process from "node:process";
 import { runTurn } from "../../agent/turn.ts";
 import { exitCodes } from "../../core/outcome.ts";
@@ -178,6 +178,7 @@ function verify(context: Context, session: Session, folder: string, live: boolea
     events.filter((e) => e.type === "permission.resolved" && e.data.decision === "allow").length;
   const sound = damage === undefined && tornBytes === 0 && existsSync(session.logPath);
   const head = events.at(-1)?.hash.slice(0, 16) ?? "-";
+  const self = selfCommand(context);
   output.result(`
 3. The record
 
@@ -190,9 +191,17 @@ function verify(context: Context, session: Session, folder: string, live: boolea
 Everything is in ${folder}; remove the folder when you have seen enough.
 ${live ? "" : "A gate proves order and evidence, not judgement: the verdicts above were written by hand.\n"}
 Next:
-  writ explain shell 'git push --force'        what would be decided here, and why
-  writ help policy                             write a policy of your own
-  ANTHROPIC_API_KEY=… writ run --policy POLICY "/skill mainline-guardian"
+  ${self} explain --policy ${folder}/policy.yaml -C ${folder}/repository shell 'git push --force'
+  ${self} help policy
+  ANTHROPIC_API_KEY=… ${self} demo --live --model claude-sonnet-4-5
 `);
   return sound ? exitCodes.done : exitCodes.audit;
+}
+
+// How this executable is called from here: in a checkout it is not on the PATH.
+function selfCommand({ host }: Context): string {
+  const compiled = import.meta.url.includes("$bunfs");
+  if (!compiled) return "writ";
+  const path = relative(host.cwd, process.execPath);
+  return path.startsWith("..") ? process.execPath : `./${path}`;
 }
