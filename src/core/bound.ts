@@ -1,9 +1,10 @@
 // What active skills bound: an upper limit on calls, never a grant. One function says which bounds are in force.
 import type { Cause } from "./decision.ts";
-import type { Facts, Subject } from "./facts.ts";
+import { covering, isOperand } from "./covering.ts";
+import type { Facts } from "./facts.ts";
 import type { TriggerKind } from "./event.ts";
 import type { SkillSettings } from "./policy.ts";
-import { type Matchers, matchesSubject } from "./rule.ts";
+import type { Matchers } from "./rule.ts";
 import { wildcard } from "./text.ts";
 
 /** Loading, reading and completing skills is outside every bound; policy still decides on it. */
@@ -44,11 +45,12 @@ export function bounds(
   return [unite(declared), ...single.filter((b) => !byUser.has(b.skill))];
 }
 
+const readCalls: AllowedTool = { shown: "calls of risk read", matchers: { tools: ["*"], risk: ["read"] } };
+
 function unite(all: readonly Bound[]): Bound {
-  const lists = all.map((b) => b.allowed).filter((a) => a !== "read_only");
   return {
     skill: all.map((b) => b.skill).join(" + "),
-    allowed: lists.length === 0 ? "read_only" : lists.flat(),
+    allowed: all.flatMap((b) => b.allowed === "read_only" ? [readCalls] : b.allowed),
   };
 }
 
@@ -59,7 +61,7 @@ export function boundVotes(all: readonly Bound[], facts: Facts, root: string): r
     by: "bound",
     effect: "deny",
     skill: b.skill,
-    allowed: b.allowed === "read_only" ? ["calls of risk read"] : b.allowed.map((a) => a.shown),
+    allowed: b.allowed === "read_only" ? [readCalls.shown] : b.allowed.map((a) => a.shown),
   }));
 }
 
@@ -67,15 +69,12 @@ function fits(bound: Bound, facts: Facts, root: string): boolean {
   if (bound.allowed === "read_only") return facts.risk === "read";
   const entries = bound.allowed.flatMap((a) => (a.matchers === undefined ? [] : [a.matchers]));
   if (entries.some((m) => isBare(m) && m.tools.some((glob) => wildcard(glob, facts.tool)))) return true;
-  return facts.subjects.filter(isJudged).every((s) =>
-    entries.some((m) => matchesSubject(m, facts, s, "allow", root))
-  );
+  // A skill cannot name boxes: which box a call may have is for the policy to say.
+  const anywhere = { ...facts, box: "default" };
+  return facts.subjects.every((s) => isOperand(s) || covering(entries, anywhere, s, root).length > 0);
 }
 
 function isBare(m: Matchers): boolean {
-  return m.command === undefined && m.path === undefined && m.host === undefined && m.skill === undefined;
-}
-
-function isJudged(subject: Subject): boolean {
-  return subject.kind !== "path" || !subject.operand;
+  return m.command === undefined && m.path === undefined && m.host === undefined && m.skill === undefined &&
+    m.risk === undefined;
 }
