@@ -1,5 +1,7 @@
 // Gates: an action is refused until named evidence, and a verdict if one is wanted, is there and fresh.
 // A gate proves order and evidence, not judgement.
+import { needsNaming } from "./command.ts";
+import { isInner, isOperand, restricts, topParts } from "./covering.ts";
 import type { Cause } from "./decision.ts";
 import type { Facts } from "./facts.ts";
 import type { Gate } from "./policy.ts";
@@ -35,7 +37,7 @@ export function evidenceMarks(gates: readonly Gate[], facts: Facts, root: string
 /** Gates whose `before` patterns reach this call; as deep as deny rules look. */
 export function gatesOf(gates: readonly Gate[], facts: Facts, root: string): readonly Gate[] {
   return gates.filter((gate) =>
-    gate.before.some((rule) => facts.subjects.some((s) => matchesSubject(rule, facts, s, "restrict", root)))
+    gate.before.some((rule) => facts.subjects.some((s) => restricts(rule, facts, s, root)))
   );
 }
 
@@ -46,10 +48,11 @@ export function gateBlocks(
   facts: Facts,
   root: string,
 ): readonly GateBlock[] {
-  const parts = facts.subjects.filter((s) => s.kind === "part").length;
   return gatesOf(gates, facts, root).flatMap((gate) => {
     const missing = missingFor(gate, state);
-    if (parts > 1) missing.push("gate_compound: the gated command must be the only one in its text");
+    if (!isAlone(gate, facts, root)) {
+      missing.push("gate_compound: the gated command must be the only one in its text");
+    }
     return missing.length === 0 ? [] : [{ gate, missing }];
   });
 }
@@ -93,9 +96,22 @@ function evidenceFloor(gate: Gate, state: GateState): number {
   return Math.max(state.staleUpTo, state.usedUpTo[gate.id] ?? 0, ...refusals);
 }
 
+// A command that hides nothing and is gated itself may run others (`npx release`); nothing may stand beside it.
+function isAlone(gate: Gate, facts: Facts, root: string): boolean {
+  const tops = topParts(facts);
+  if (tops.length > 1) return false;
+  if (!facts.subjects.some(isInner)) return true;
+  return tops.length === 1 &&
+    tops.every((top) =>
+      needsNaming(top.part) === undefined && gate.before.some((rule) => restricts(rule, facts, top, root))
+    );
+}
+
+// One command of which nothing is hidden and whose exit status is that of the text.
 function coversWhole(rule: Rule, facts: Facts, root: string): boolean {
-  const parts = facts.subjects.filter((s) => s.kind === "part");
-  if (parts.length > 1) return false;
-  const judged = facts.subjects.filter((s) => s.kind !== "path" || !s.operand);
+  const tops = topParts(facts);
+  if (tops.length > 1 || tops.some((top) => top.part.statusHidden === true)) return false;
+  if (facts.subjects.some(isInner) && tops.every((top) => needsNaming(top.part) !== undefined)) return false;
+  const judged = facts.subjects.filter((s) => !isOperand(s) && !isInner(s));
   return judged.length > 0 && judged.every((s) => matchesSubject(rule, facts, s, "allow", root));
 }
