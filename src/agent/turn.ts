@@ -168,11 +168,11 @@ type RepeatWatch = { note(calls: readonly CallBlock[], state: SessionState): num
 // The same call with the same result again and again, with nothing written or executed between, leads nowhere.
 function repeatWatch(): RepeatWatch {
   const counts = new Map<string, number>();
-  let staleUpTo = 0;
+  let changedAt = 0;
   return {
     note(calls, state) {
-      if (state.gates.staleUpTo !== staleUpTo) counts.clear();
-      staleUpTo = state.gates.staleUpTo;
+      if (state.turn.changedAt !== changedAt) counts.clear();
+      changedAt = state.turn.changedAt;
       let highest = 0;
       for (const call of calls) {
         const result = state.transcript.findLast((e) => e.kind === "result" && e.call === call.id);

@@ -36,6 +36,8 @@ export type TurnState = {
   readonly iterations: number;
   readonly toolCalls: number;
   readonly denied: readonly Denial[];
+  /** Seq of the newest start of a call that may change something. */
+  readonly changedAt: number;
   /** Calls of the newest reply that have no result yet, in call order. */
   readonly awaiting: readonly { readonly id: string; readonly tool: string; readonly started: boolean }[];
   readonly usage: Usage;
@@ -67,6 +69,7 @@ const noTurn: TurnState = {
   iterations: 0,
   toolCalls: 0,
   denied: [],
+  changedAt: 0,
   awaiting: [],
   usage: noUsage,
 };
@@ -235,7 +238,8 @@ function toolStarted(state: SessionState, data: EventData["tool.started"], seq: 
   // What may change the world makes earlier evidence stale, unless it is evidence itself or the gated call.
   const changes = data.risk !== "read" && data.evidence === undefined && data.gates === undefined;
   const gates = changes ? { ...state.gates, staleUpTo: seq } : state.gates;
-  return { ...state, gates, turn: { ...state.turn, awaiting } };
+  const changedAt = data.risk === "read" ? state.turn.changedAt : seq;
+  return { ...state, gates, turn: { ...state.turn, awaiting, changedAt } };
 }
 
 function toolCompleted(state: SessionState, data: EventData["tool.completed"], seq: number): SessionState {
