@@ -328,5 +328,6 @@ export function isSideBySide(agent: Agent, block: CallBlock, offered: readonly T
   if (tool.barrier === true || agent.checkArguments(tool.inputSchema, block.input).length > 0) {
     return tool.barrier !== true;
   }
-  return tool.inspect(block.input, agent.place).risk === "read";
+  return inspectCall(tool, block.input, { place: agent.place, mode: agent.mode, sourcedBy: [] }).risk ===
+    "read";
 }

@@ -234,6 +234,8 @@ function stopFor(agent: Agent, error: unknown, user: AbortSignal, deadline: Abor
     return limit(agent, "wall_time", cap, cap);
   }
   if (error instanceof ModelFailure) {
+    const { contextTokens } = agent.policy.model;
+    if (error.code === "context_full") return limit(agent, "context_tokens", contextTokens, contextTokens);
     return {
       stop: "provider_error",
       message: `${error.code}: ${error.message}`,

@@ -58,9 +58,9 @@ export type Session = {
 export async function openSession(
   context: Context,
   settings: Settings,
+  catalog: LoadedCatalog,
   options: SessionOptions,
 ): Promise<Loaded<Session>> {
-  const catalog = loadCatalog(settings);
   const missing = missingForced(settings.policy, catalog);
   if (missing.length > 0) return { ok: false, problems: missing };
   const dir = settings.policy.auditDir ?? join(stateFolder(settings.surroundings), "sessions");
@@ -93,7 +93,12 @@ async function start(
   const initial = replay(opened.events);
   const secrets = collectSecrets(context.host.env, options.fixed?.aliases ?? []);
   secrets.use(settings.policy);
-  const elsewhere = resumedElsewhere(settings, secrets.redact(settings.policy.root), initial.facts);
+  const elsewhere = resumedElsewhere(
+    settings,
+    secrets.redact(settings.policy.root),
+    userOf(context, options),
+    initial.facts,
+  );
   if (elsewhere !== undefined) return refuse([elsewhere]);
   const recorder = createRecorder({
     log: opened.log,
@@ -181,15 +186,25 @@ function newSessionId(): string {
 function resumedElsewhere(
   settings: Settings,
   root: string,
+  user: string,
   facts: SessionFacts | undefined,
 ): Problem | undefined {
-  if (facts === undefined || facts.workspace === root) return undefined;
+  if (facts === undefined) return undefined;
+  if (facts.workspace !== root) {
+    return {
+      code: "other-workspace",
+      severity: "error",
+      message:
+        `the session belongs to the workspace \`${facts.workspace}\`, this is \`${settings.policy.root}\``,
+      hint: "resume it from there",
+    };
+  }
+  if (facts.actor === user) return undefined;
   return {
-    code: "other-workspace",
+    code: "other-user",
     severity: "error",
-    message:
-      `the session belongs to the workspace \`${facts.workspace}\`, this is \`${settings.policy.root}\``,
-    hint: "resume it from there",
+    message: `the session belongs to the user \`${facts.actor}\`, this is \`${user}\``,
+    hint: "a session is resumed by who started it",
   };
 }
 
@@ -207,6 +222,10 @@ function missingForced(policy: Policy, { catalog }: LoadedCatalog): readonly Pro
       hint: "writ skill list shows what is there",
     };
   });
+}
+
+function userOf(context: Context, options: SessionOptions): string {
+  return options.fixed?.actor ?? context.host.user;
 }
 
 function factsOf(context: Context, settings: Settings, options: SessionOptions): SessionFacts {
@@ -227,6 +246,6 @@ function factsOf(context: Context, settings: Settings, options: SessionOptions):
     platform: options.fixed?.platform ?? context.host.platform,
     sandbox: policy.sandbox.mode,
     trust: settings.trusted ? "trusted" : "untrusted",
-    actor: options.fixed?.actor ?? context.host.user,
+    actor: userOf(context, options),
   };
 }

@@ -41,15 +41,15 @@ export function resultJson(end: TurnEnd, session: SessionRef): string {
 
 /** What is wrong before anything ran: to stderr as lines, or to stdout as JSON. */
 export function reportProblems(output: Output, problems: readonly Problem[], json: boolean): number {
+  // A log that cannot be written or does not hold is not a slip of the operator's.
+  const exit = problems.some((p) => p.code.startsWith("log_")) ? exitCodes.audit : exitCodes.usage;
   if (json) {
-    output.result(
-      `${JSON.stringify({ resultVersion, ok: false, exit: exitCodes.usage, reason: "invalid", problems })}\n`,
-    );
+    output.result(`${JSON.stringify({ resultVersion, ok: false, exit, reason: "invalid", problems })}\n`);
   } else {
     for (const problem of problems) output.note(output.safe(showProblem(problem)));
     output.note("refused to start; nothing ran");
   }
-  return exitCodes.usage;
+  return exit;
 }
 
 /** A usage fault in one line. */

@@ -9,6 +9,7 @@ import { nearest, showProblem } from "../../core/problem.ts";
 import { stateFolder } from "../../load/locate.ts";
 import { terminalApprover } from "../approver.ts";
 import type { CommandModule, Context } from "../command.ts";
+import { loadCatalog } from "../catalog.ts";
 import { openSession, type Session } from "../compose.ts";
 import { catchInterrupts, type Interrupt } from "../interrupt.ts";
 import { exitOf, reportEnd, reportProblems, reportUsage } from "../result.ts";
@@ -48,7 +49,7 @@ async function talk(context: Context, options: RunOptions): Promise<number> {
   try {
     const settings = await loadSettings(context, options, () => terminal);
     if (!settings.ok) return reportProblems(output, settings.problems, options.json === true);
-    const opened = await openSession(context, settings.value, {
+    const opened = await openSession(context, settings.value, loadCatalog(settings.value), {
       ...options,
       mode: "interactive",
       approver: terminalApprover(terminal, output),

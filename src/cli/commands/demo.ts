@@ -10,6 +10,7 @@ import { checkChain } from "../../store/chain.ts";
 import { readLog } from "../../store/session_log.ts";
 import { nobody, terminalApprover } from "../approver.ts";
 import type { CommandModule, Context } from "../command.ts";
+import { loadCatalog } from "../catalog.ts";
 import { openSession, type Session } from "../compose.ts";
 import houseRules from "../demo/house-rules.md" with { type: "text" };
 import demoPolicy from "../demo/policy.yaml" with { type: "text" };
@@ -112,7 +113,7 @@ async function show(context: Context, options: DemoOptions): Promise<number> {
     terminal = live && host.stdinIsTerminal
       ? openTerminal({ history: [], onInterrupt: () => interrupt.press() })
       : undefined;
-    const opened = await openSession(demoContext, settings.value, {
+    const opened = await openSession(demoContext, settings.value, loadCatalog(settings.value), {
       mode: terminal === undefined ? "unattended" : "interactive",
       approver: terminal === undefined ? nobody : terminalApprover(terminal, output),
       ...(live ? {} : { script: join(folder, "script.yaml") }),

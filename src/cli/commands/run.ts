@@ -5,6 +5,7 @@ import { runTurn } from "../../agent/turn.ts";
 import type { Event } from "../../core/event.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { nobody, terminalApprover } from "../approver.ts";
+import { loadCatalog } from "../catalog.ts";
 import {
   collect,
   type CommandModule,
@@ -68,16 +69,8 @@ export async function runOnce(
   try {
     const settings = await loadSettings(context, options, interactive ? openOnce : undefined);
     if (!settings.ok) return reportProblems(output, settings.problems, json);
-    const opened = await openSession(context, settings.value, {
-      ...options,
-      mode: interactive ? "interactive" : "unattended",
-      approver: interactive ? terminalApprover(openOnce(), output) : nobody,
-      listeners: options.quiet === true || json ? [] : [liveView(context)],
-    });
-    if (!opened.ok) return reportProblems(output, opened.problems, json);
-    session = opened.value;
-    const text = prompt.ok ? prompt.text : "";
-    const asked = askSkills(session.agent.catalog, text, options.skill ?? []);
+    const catalog = loadCatalog(settings.value);
+    const asked = askSkills(catalog.catalog, prompt.ok ? prompt.text : "", options.skill ?? []);
     if (asked.kind === "answer") {
       output.result(`${asked.text}\n`);
       return exitCodes.done;
@@ -86,6 +79,14 @@ export async function runOnce(
     if (asked.kind !== "turn") {
       return reportUsage(output, `\`/skill ${asked.kind}\` is for \`writ chat\``, json);
     }
+    const opened = await openSession(context, settings.value, catalog, {
+      ...options,
+      mode: interactive ? "interactive" : "unattended",
+      approver: interactive ? terminalApprover(openOnce(), output) : nobody,
+      listeners: options.quiet === true || json ? [] : [liveView(context)],
+    });
+    if (!opened.ok) return reportProblems(output, opened.problems, json);
+    session = opened.value;
     const end = await runTurn(session.agent, {
       message: asked.message,
       actor: host.user,

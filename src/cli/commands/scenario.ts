@@ -7,6 +7,7 @@ import { exitCodes } from "../../core/outcome.ts";
 import { fixedClock } from "../../runtime/clock.ts";
 import { nobody } from "../approver.ts";
 import type { CommandModule, Context } from "../command.ts";
+import { loadCatalog } from "../catalog.ts";
 import { openSession } from "../compose.ts";
 import type { Host } from "../host.ts";
 import { exitOf, reportProblems } from "../result.ts";
@@ -48,7 +49,7 @@ async function play(context: Context, scenario: Scenario, folder: ScenarioFolder
   const inner: Context = { ...context, host };
   const settings = await loadSettings(inner, { policy: [folder.policy] }, undefined);
   if (!settings.ok) return reportProblems(context.output, settings.problems, false);
-  const opened = await openSession(inner, settings.value, {
+  const opened = await openSession(inner, settings.value, loadCatalog(settings.value), {
     mode: scenario.approvals === undefined ? "unattended" : "interactive",
     approver: scenario.approvals === undefined ? nobody : scriptedApprover(scenario.approvals),
     listeners: [],
