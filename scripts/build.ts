@@ -47,7 +47,7 @@ function build(target: string | undefined, folder: string): string {
     stdio: ["ignore", "ignore", "inherit"],
   });
   // The maps are inside the executable; those beside it are of no use.
-  for (const name of readdirSync(folder)) if (name.endsWith(".js.map")) rmSync(join(folder, name));
+  for (const name of readdirSync(folder)) if (name.endsWith(".map")) rmSync(join(folder, name));
   return file;
 }
 
