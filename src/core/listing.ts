@@ -141,6 +141,7 @@ function shorten(text: string, cap: number): string {
 }
 
 function oneLine(text: string): string {
+  if (!/[^ -~]| {2}/.test(text)) return text;
   return dropHidden(text).replace(/\s+/g, " ").trim();
 }
 

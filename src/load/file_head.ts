@@ -1,20 +1,36 @@
 // Reading regular files and nothing else: no pipe is waited for, no device opened, no more read than is asked for.
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  type Stats,
+  statSync,
+} from "node:fs";
 import { isEmbedded } from "./assets.ts";
 
 export class NotRegular extends Error {}
 
-const chunk = 4096;
+// Most front matter is shorter.
+const chunk = 1024;
 
 /**
  * Reads from the start until `enough(text so far)` or the end of the file, at most `maxBytes`. Bytes that are not UTF-8
- * become U+FFFD. Throws NotRegular for anything but a regular file, and the error of node:fs otherwise.
+ * become U+FFFD. `facts` are those of the path, when they are known already. Throws NotRegular for anything but a
+ * regular file, and the error of node:fs otherwise.
  */
-export function readHead(path: string, maxBytes: number, enough: (text: string) => boolean): string {
-  if (isEmbedded(path)) {
-    return new TextDecoder().decode(readFileSync(path).subarray(0, maxBytes), { stream: true });
-  }
-  if (!statSync(path).isFile()) throw new NotRegular("not a regular file");
+export function readHead(
+  path: string,
+  maxBytes: number,
+  enough: (text: string) => boolean,
+  facts: Stats = statSync(path),
+): string {
+  if (!facts.isFile()) throw new NotRegular("not a regular file");
+  // What an earlier file has left over, when reading it ended within a character.
+  decoder.decode();
+  if (isEmbedded(path)) return decoder.decode(readFileSync(path).subarray(0, maxBytes), { stream: true });
   // The file may have been exchanged for a pipe since.
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
@@ -26,8 +42,6 @@ export function readHead(path: string, maxBytes: number, enough: (text: string) 
 }
 
 function readUntil(file: number, maxBytes: number, enough: (text: string) => boolean): string {
-  const decoder = new TextDecoder();
-  const buffer = new Uint8Array(chunk);
   let text = "";
   for (let total = 0; total < maxBytes;) {
     const count = readSync(file, buffer, 0, Math.min(chunk, maxBytes - total), null);
@@ -38,6 +52,9 @@ function readUntil(file: number, maxBytes: number, enough: (text: string) => boo
   }
   return text;
 }
+
+const decoder = new TextDecoder();
+const buffer = new Uint8Array(chunk);
 
 export type WholeFile =
   | { readonly ok: true; readonly bytes: Uint8Array }

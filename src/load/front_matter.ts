@@ -43,7 +43,7 @@ export function splitFrontMatter(text: string, file: string): FrontMatter | Fron
   closing.lastIndex = head.length - (head.endsWith("\r\n") ? 2 : 1);
   const end = closing.exec(text);
   const block = text.slice(head.length, end === null ? undefined : Math.max(end.index, head.length));
-  if (byteLength(block) > frontMatterCap) {
+  if (block.length * 3 > frontMatterCap && byteLength(block) > frontMatterCap) {
     return fault(
       "frontmatter-unclosed",
       `no closing \`---\` line in the first ${frontMatterCap} bytes`,
@@ -61,7 +61,7 @@ export function splitFrontMatter(text: string, file: string): FrontMatter | Fron
   return {
     ok: true,
     block: block.replace(/\r\n?/g, "\n"),
-    linesBefore: head.split(/\r\n|\n|\r/).length - 1,
+    linesBefore: head.match(/\r\n|\n|\r/g)?.length ?? 0,
     bodyStart: end.index + end[0].length,
   };
 }

@@ -33,14 +33,17 @@ export function readToolBound(fields: Fields, warn: Warn): readonly string[] | u
   return bound;
 }
 
+const inText = /[\s,]/;
+const inList = /,/;
+
 function readEntries(key: string, value: unknown, warn: Warn): readonly string[] {
   const invalid = (what: string) => warn("allowed-tools-invalid", `\`${key}\`: ${what}; it allows nothing`);
   const parts: string[] = [];
   if (typeof value === "string") {
-    parts.push(...splitTools(value, /[\s,]/));
+    parts.push(...splitTools(value, inText));
   } else if (Array.isArray(value)) {
     for (const item of value) {
-      if (typeof item === "string" && item.trim() !== "") parts.push(...splitTools(item, /,/));
+      if (typeof item === "string" && item.trim() !== "") parts.push(...splitTools(item, inList));
       else invalid(`\`${JSON.stringify(item)}\` is not the name of a tool`);
     }
   } else if (value !== null) {
@@ -55,6 +58,7 @@ function readEntries(key: string, value: unknown, warn: Warn): readonly string[]
 
 /** Splits at separators outside of parentheses; an open parenthesis keeps everything after it in one, unreadable, part. */
 export function splitTools(text: string, separator: RegExp): readonly string[] {
+  if (!text.includes("(")) return text.split(separator).map((p) => p.trim()).filter((p) => p !== "");
   const parts: string[] = [];
   let depth = 0;
   let part = "";
@@ -80,9 +84,9 @@ function takeLast(parts: string[]): string {
 }
 
 function isEntry(part: string): boolean {
-  const [, inner] = /^[^\s()[\]{}<>"'`,]+(?:\(([\s\S]+)\))?$/.exec(part) ?? [, undefined];
-  if (!/^[^\s()[\]{}<>"'`,]+(?:\([\s\S]+\))?$/.test(part)) return false;
-  return inner === undefined || balanced(inner);
+  if (/^[\w.:*-]+$/.test(part)) return true;
+  const entry = /^[^\s()[\]{}<>"'`,]+(\([\s\S]+\))?$/.exec(part);
+  return entry !== null && (entry[1] === undefined || balanced(entry[1].slice(1, -1)));
 }
 
 function balanced(text: string): boolean {
@@ -104,7 +108,7 @@ export function readToolList(fields: Fields, bounded: boolean, warn: Warn): read
       "`tools` names what must exist and bounds nothing; write `allowed-tools` for a bound",
     );
   }
-  const items = typeof value === "string" ? splitTools(value, /[\s,]/) : Array.isArray(value) ? value : [];
+  const items = typeof value === "string" ? splitTools(value, inText) : Array.isArray(value) ? value : [];
   return items.filter((item) => typeof item === "string" && isEntry(item.trim())).map((item) =>
     String(item).trim()
   );

@@ -1,11 +1,13 @@
 // Folders of skills: which skills are in them, the body of one when it is wanted, and the files attached to it.
 import { createHash } from "node:crypto";
-import { type Dirent, readdirSync, realpathSync, statSync } from "node:fs";
+import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
+import { platform } from "node:os";
 import { basename, isAbsolute, join, resolve, sep } from "node:path";
 import { isEmbedded } from "./assets.ts";
 import { NotRegular, readHead, readWhole } from "./file_head.ts";
-import { frontMatterCap, splitFrontMatter } from "./front_matter.ts";
+import { type FrontMatter, frontMatterCap, type FrontMatterFault, splitFrontMatter } from "./front_matter.ts";
 import { parseSkillFile, type SkillFile } from "./skill_file.ts";
+import { checkToolsFile } from "./tools_file.ts";
 import type { SkillTier } from "../core/policy.ts";
 import { type Position, showPosition } from "../core/problem.ts";
 import { narrowerTools, type Skill, type SkillBody, type SkillMeta } from "../core/skill.ts";
@@ -75,16 +77,21 @@ function realFolder(folder: string, walk: Walk): string | undefined {
 }
 
 function visit(stop: Stop, walk: Walk): Stop[] {
+  const facts = skillFacts(stop.path);
+  if (facts !== undefined) {
+    readSkill(stop, "SKILL.md", walk, facts);
+    return [];
+  }
   let entries: Dirent[];
   try {
     entries = readdirSync(stop.path, { withFileTypes: true });
   } catch (error) {
-    // A root that is a file is as wrong as one that may not be read.
     problem(walk, stop.shown, "folder-unreadable", `cannot be read: ${reason(error)}`);
     return [];
   }
   entries.sort((a, b) => (a.name < b.name ? -1 : 1));
-  const file = skillEntry(entries);
+  const file = entries.find((e) => e.name === "SKILL.md") ??
+    entries.find((e) => e.name.toLowerCase() === "skill.md" && !e.isDirectory());
   if (file !== undefined) {
     readSkill(stop, file.name, walk);
     return [];
@@ -92,9 +99,14 @@ function visit(stop: Stop, walk: Walk): Stop[] {
   return entries.flatMap((entry) => below(stop, entry, walk));
 }
 
-function skillEntry(entries: readonly Dirent[]): Dirent | undefined {
-  return entries.find((e) => e.name === "SKILL.md") ??
-    entries.find((e) => e.name.toLowerCase() === "skill.md" && !e.isDirectory());
+// Spares the listing of nearly every folder that is a skill. Elsewhere `skill.md` would answer to this name, too.
+function skillFacts(path: string): Stats | undefined {
+  if (platform() !== "linux") return undefined;
+  try {
+    return statSync(join(path, "SKILL.md"), { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }
 
 function below(stop: Stop, entry: Dirent, walk: Walk): Stop[] {
@@ -119,12 +131,14 @@ function below(stop: Stop, entry: Dirent, walk: Walk): Stop[] {
   return [{ path, shown, depth: stop.depth + 1 }];
 }
 
-function readSkill(stop: Stop, fileName: string, walk: Walk): void {
+function readSkill(stop: Stop, fileName: string, walk: Walk, facts?: Stats): void {
   const file = join(stop.path, fileName);
   const folderName = basename(stop.shown) || basename(stop.path);
   let parsed: SkillFile;
   try {
-    parsed = parseSkillFile(readHead(file, bodyCap, bodyBegun(file)), { file, folderName });
+    const finder = bodyFinder(file);
+    const text = readHead(file, bodyCap, finder.enough, facts);
+    parsed = parseSkillFile(text, { file, folderName }, finder.split);
   } catch (error) {
     if (error instanceof NotRegular) {
       problem(walk, file, "skill-not-a-file", `\`${fileName}\` is not a regular file`);
@@ -139,6 +153,15 @@ function readSkill(stop: Stop, fileName: string, walk: Walk): void {
     code: "filename-case",
     message: `the file is named \`${escapeLine(fileName)}\`, not \`SKILL.md\``,
   }];
+  const tools = checkToolsFile(stop.path);
+  if (tools?.ok === false) {
+    problem(walk, file, "tools-json-invalid", tools.message);
+    return;
+  }
+  if (tools !== undefined) {
+    const message = `its command tools (${tools.names.join(", ")}) are not offered in this version`;
+    problem(walk, file, "command-tools-unsupported", message, "warning");
+  }
   for (const { code, message } of warnings) problem(walk, file, code, message, "warning");
   walk.skills.push({ ...parsed.meta, tier: walk.tier, folder: stop.path, file, shadows: [] });
 }
@@ -147,20 +170,29 @@ function place(at: Position): string {
   return at.line > 1 ? `line ${at.line}: ` : "";
 }
 
-/** Whether a text reaches beyond the front matter to something that is not blank, or need not be read any further. */
-function bodyBegun(file: string): (text: string) => boolean {
+/**
+ * Follows a file until it reaches beyond the front matter to something that is not blank, or need not be read any further;
+ * `split` is what was found then, undefined when there was nothing to decide.
+ */
+function bodyFinder(file: string) {
   let from: number | undefined;
-  return (text) => {
-    if (from === undefined) {
-      const split = splitFrontMatter(text, file);
-      if (!split.ok) return split.reason !== "frontmatter-unclosed" || text.length > frontMatterCap + 8;
-      from = split.bodyStart;
-    }
-    // A line end may be cut in two, so the fence is looked for again when the rest is blank.
-    if (/\S/.test(text.slice(from))) return true;
-    from = text.length > from + 8 ? text.length : undefined;
-    return false;
+  const finder = {
+    split: undefined as FrontMatter | FrontMatterFault | undefined,
+    enough(text: string): boolean {
+      if (from === undefined) {
+        finder.split = splitFrontMatter(text, file);
+        if (!finder.split.ok) {
+          return finder.split.reason !== "frontmatter-unclosed" || text.length > frontMatterCap + 8;
+        }
+        from = finder.split.bodyStart;
+      }
+      if (/\S/.test(text.slice(from))) return true;
+      // A line end may be cut in two, so the fence is looked for again when little follows it.
+      from = text.length > from + 8 ? text.length : undefined;
+      return false;
+    },
   };
+  return finder;
 }
 
 function problem(

@@ -1,5 +1,5 @@
 // SKILL.md → what its front matter says. Tolerant where the public ecosystem is loose, closed where a bound is damaged.
-import { type FrontMatterFault, parseBlock, splitFrontMatter } from "./front_matter.ts";
+import { type FrontMatter, type FrontMatterFault, parseBlock, splitFrontMatter } from "./front_matter.ts";
 import { readFlag, readToolBound, readToolList } from "./skill_bounds.ts";
 import { readTrigger } from "./skill_trigger.ts";
 import type { YamlDocument } from "./yaml.ts";
@@ -30,12 +30,13 @@ export type Fields = {
 /**
  * Reads a SKILL.md, or the beginning of one that reaches beyond its front matter to the first byte that is not blank.
  * Refuses what could not be read as its author meant it; everything else loads, with warnings whose codes are stable.
+ * `split` is its front matter, when it is known already.
  */
 export function parseSkillFile(
   text: string,
   from: { readonly file: string; readonly folderName: string },
+  split: FrontMatter | FrontMatterFault = splitFrontMatter(text, from.file),
 ): SkillFile {
-  const split = splitFrontMatter(text, from.file);
   if (!split.ok) return split;
   const block = parseBlock(split, from.file);
   if (!block.ok) return block;
@@ -200,8 +201,17 @@ function warnOfName(name: string, folderName: string, warn: Warn): void {
   if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name)) {
     warn("name-invalid", `the name \`${name}\` is not made of lower-case letters, digits and single hyphens`);
   }
-  const length = [...name].length;
-  if (length > 64) warn("name-too-long", `the name has ${length} characters; at most 64 are expected`);
+  const length = over(name, 64);
+  if (length !== undefined) {
+    warn("name-too-long", `the name has ${length} characters; at most 64 are expected`);
+  }
+}
+
+/** Number of characters, if it is over the limit; a character has one or two units. */
+function over(text: string, limit: number): number | undefined {
+  if (text.length <= limit) return undefined;
+  const length = [...text].length;
+  return length > limit ? length : undefined;
 }
 
 // Closing tags, and tags that hosts put around their own text. Tags such as <file> or <name> are ordinary in descriptions.
@@ -215,11 +225,11 @@ const hostMarkup = new RegExp(
 );
 
 function warnOfDescription(description: string, warn: Warn): void {
-  const length = [...description].length;
-  if (length > 1024) {
+  const length = over(description, 1024);
+  if (length !== undefined) {
     warn("description-too-long", `the description has ${length} characters; at most 1024 are expected`);
   }
-  const tag = hostMarkup.exec(description)?.[0];
+  const tag = description.includes("<") ? hostMarkup.exec(description)?.[0] : undefined;
   if (tag !== undefined) {
     warn("description-markup", `the description holds the tag \`${escapeLine(tag.slice(0, 40))}\``);
   }
@@ -239,7 +249,7 @@ function warnOfOptionalFields(fields: Fields, warn: Warn): void {
   const compatibility = fields.value("compatibility");
   if (compatibility !== undefined && compatibility !== null) {
     if (typeof compatibility !== "string") warn("compatibility-type", "`compatibility` is not text");
-    else if ([...compatibility].length > 500) {
+    else if (over(compatibility, 500) !== undefined) {
       warn("compatibility-too-long", "`compatibility` has more than 500 characters");
     }
     const scalar = fields.document.scalar(["compatibility"]);

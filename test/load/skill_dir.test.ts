@@ -192,6 +192,28 @@ test("scanSkills() reads front matter and blanks of any length in pieces", () =>
   });
 });
 
+const ends = [
+  ["a fence and a body", "\r\n---\r\n\r\nBody", "ok"],
+  ["a fence with blanks after it", "\n---   \n \n\n  Body", "ok"],
+  ["a fence that is glued to text", "\n---Body\nx: y\n", "frontmatter-unclosed"],
+  ["a fence with text after blanks", "\n---      Body\n", "frontmatter-unclosed"],
+  ["a fence and nothing else", "\n---\n\n", "body-empty"],
+  ["a character of several bytes", "語\n---\nBody", "ok"],
+] as const;
+
+for (const [name, end, expected] of ends) {
+  test(`scanSkills() reads ${name} wherever the file is cut in pieces`, () => {
+    const found = new Set<string>();
+    const start = "---\nname: a\ndescription: ";
+    for (let length = 1000; length < 1030; length++) {
+      put("a/SKILL.md", start + "x".repeat(length - start.length) + end);
+      const { skills, problems } = scanSkills(root, "user");
+      found.add(skills.length === 1 ? "ok" : problems.map((p) => p.code).join());
+    }
+    assertEquals([...found], [expected]);
+  });
+}
+
 test("scanSkills() finds a skill whose body it could not read", () => {
   put("big/SKILL.md", skillText("big"));
   // A sparse file: only its beginning is on disk.
