@@ -84,9 +84,10 @@ function takeLast(parts: string[]): string {
 }
 
 function isEntry(part: string): boolean {
-  if (/^[\w.:*-]+$/.test(part)) return true;
-  const entry = /^[^\s()[\]{}<>"'`,]+(\([\s\S]+\))?$/.exec(part);
-  return entry !== null && (entry[1] === undefined || balanced(entry[1].slice(1, -1)));
+  if (/^[A-Za-z][\w.:-]*$/.test(part)) return true;
+  const [, name, inner] = /^([\p{L}\p{N}_.:*/@-]+)(\([\s\S]+\))?$/u.exec(part) ?? [];
+  return name !== undefined && /[\p{L}*]/u.test(name) &&
+    (inner === undefined || balanced(inner.slice(1, -1)));
 }
 
 function balanced(text: string): boolean {

@@ -172,7 +172,8 @@ function readText(
   if (typeof value !== "string") {
     warn(`${field}-coerced`, `\`${field}\` is ${typeof value}; it is read as the text \`${text}\``);
   }
-  if (scalar?.cut === true) {
+  // A comment after a name is a comment; after prose it may be the rest of a sentence.
+  if (scalar?.cut === true && field === "description") {
     warn("comment-in-value", `\`${field}\` was cut at \` #\`; put the value in quotes to keep the rest`);
   }
   if (key !== field) warn("field-alias", `\`${key}\` is read as \`${field}\``);
