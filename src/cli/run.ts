@@ -10,21 +10,31 @@ import { version } from "./version.ts";
 
 export async function runCli(): Promise<number> {
   const host = readHost();
+  const color = !host.env["NO_COLOR"] && host.env["TERM"] !== "dumb";
   const output = createOutput({
-    color: host.stderrIsTerminal && !host.env["NO_COLOR"] && host.env["TERM"] !== "dumb",
+    results: color && host.stdoutIsTerminal,
+    notes: color && host.stderrIsTerminal,
   });
+  const code = await guarded({ host, output });
+  const fault = await output.flush();
+  if (fault === undefined) return code;
+  output.note(`error: cannot write to standard output: ${fault}`);
+  await output.flush();
+  return code === exitCodes.done ? exitCodes.bug : code;
+}
+
+async function guarded(context: Context): Promise<number> {
+  const { host, output } = context;
   try {
     for (const fault of environmentFaults(host.env)) {
       output.note(`error: ${fault}`);
       return exitCodes.usage;
     }
-    return await dispatch({ host, output });
+    return await dispatch(context);
   } catch (error) {
     output.note(output.safe(error instanceof Error ? error.stack ?? error.message : String(error)));
     output.note("this is an error in writ itself; please report it with the lines above");
     return exitCodes.bug;
-  } finally {
-    await output.flush();
   }
 }
 

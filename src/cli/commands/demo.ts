@@ -122,7 +122,7 @@ async function show(context: Context, options: DemoOptions): Promise<number> {
           ? event.data.content.flatMap((b) => (b.type === "text" ? b.text.trimEnd().split("\n") : []))
           : [];
         for (const line of said) say(`  ${line}`);
-        for (const line of renderEvent(event, output.paint)) output.result(`  ${line}\n`);
+        for (const line of renderEvent(event, output.paintResult)) output.result(`  ${line}\n`);
       }],
     });
     if (!opened.ok) return reportProblems(output, opened.problems, false);

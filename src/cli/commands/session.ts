@@ -102,7 +102,7 @@ function show(context: Context, id: string, options: DirOptions & { readonly eve
 }
 
 function describe(context: Context, event: Event): readonly string[] {
-  const { paint } = context.output;
+  const paint = context.output.paintResult;
   switch (event.type) {
     case "session.started":
     case "session.resumed": {
