@@ -64,7 +64,7 @@ export async function run(argv: readonly [string, ...string[]], options: RunOpti
   const program = findProgram(argv[0], options);
   if (typeof program !== "string") return { ...nothing, failure: program, durationMs: took() };
   const mark = familyMark(randomUUID());
-  const started = start(program, argv.slice(1), { ...options.env, [mark.name]: mark.value }, options);
+  const started = start(program, argv, { ...options.env, [mark.name]: mark.value }, options);
   if ("code" in started) return { ...nothing, failure: started, durationMs: took() };
   const { child, exited } = started;
   const family = familyOf(child.pid ?? 0, mark);
@@ -172,11 +172,19 @@ function isExecutable(path: string): boolean {
   }
 }
 
-function start(program: string, args: readonly string[], env: Environment, options: RunOptions) {
+function start(program: string, argv: readonly string[], env: Environment, options: RunOptions) {
   const stdio: StdioOptions = [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"];
   let child: ChildProcess;
   try {
-    child = spawn(program, args, { cwd: options.cwd, env, stdio, detached: true, windowsHide: true });
+    child = spawn(program, argv.slice(1), {
+      // As written, so that messages of the program are the same on every machine.
+      argv0: argv[0],
+      cwd: options.cwd,
+      env,
+      stdio,
+      detached: true,
+      windowsHide: true,
+    });
   } catch (error) {
     return spawnFailure(program, error);
   }

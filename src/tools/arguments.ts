@@ -18,7 +18,7 @@ export function checkArguments(schema: InputSchema, args: Args): readonly string
     const { usable, validator } = validatorFor(schema, args);
     const { valid, errors } = validator.validate(args);
     if (valid) return [];
-    const said = new Set(errors.filter((e) => isLeaf(e, errors)).map((e) => tell(e, usable)));
+    const said = new Set(errors.flatMap((e, i) => isLeaf(e, errors) ? [tell(e, errors[i - 1], usable)] : []));
     return said.size === 0 ? ["arguments: do not fit the schema"] : [...said].slice(0, mostProblems);
   } catch (error) {
     const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
@@ -156,7 +156,7 @@ function isLeaf(error: OutputUnit, all: readonly OutputUnit[]): boolean {
     !(error.keyword === "if" && all.some((e) => /\/(then|else)\//.test(e.keywordLocation)));
 }
 
-function tell(error: OutputUnit, schema: Json): string {
+function tell(error: OutputUnit, before: OutputUnit | undefined, schema: Json): string {
   const steps = error.instanceLocation.split("/").slice(1).map(unescapePointer);
   const where = steps.length === 0 ? "arguments" : `\`${steps.join(".")}\``;
   const quoted = [...error.error.matchAll(/"([^"]*)"/g)].map((m) => m[1] ?? "");
@@ -166,7 +166,12 @@ function tell(error: OutputUnit, schema: Json): string {
     case "required":
       return `\`${[...steps, quoted[0]].join(".")}\` is missing`;
     case "false":
-      return unknownMember(where, steps.at(-1) ?? "", membersBeside(error, schema));
+      // The error before this one is that of the keyword which refused the member; only it says where that stands.
+      return unknownMember(
+        where,
+        steps.at(-1) ?? "",
+        before === undefined ? [] : membersBeside(before, schema),
+      );
     case "format":
       return `${where}: expected text that matches \`${
         error.error.slice(error.error.indexOf(formatPrefix) + 4, -2)

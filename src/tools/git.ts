@@ -7,6 +7,9 @@ const settings = [
   "core.fsmonitor=false",
   "core.quotePath=false",
   "core.pager=cat",
+  "core.hooksPath=/dev/null",
+  // Else a diff writes the index when only times have changed.
+  "diff.autoRefreshIndex=false",
   "color.ui=false",
   "protocol.allow=never",
   // A checkout that belongs to somebody else is common in containers; nothing in it is run here.

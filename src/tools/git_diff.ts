@@ -1,5 +1,6 @@
 // git_diff: what changed, as git tells it, without the files that rules keep from being read.
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
+import type { Json } from "../core/message.ts";
 import { capText } from "../core/text.ts";
 import { flagArg, textArg } from "./arguments.ts";
 import { type Git, gitFailed, openGit } from "./git.ts";
@@ -140,13 +141,7 @@ async function diff(
   const untracked = sides.workingTree ? await untrackedFiles(git, within) : [];
   if (untracked.length > 0) notes.push(`untracked, so in no diff: ${some(untracked)}`);
   const data = { files: readable.length, leftOut: refused, untracked: untracked.length };
-  if (readable.length === 0) {
-    const hint = "give a ref such as HEAD~1 or main...HEAD to look further back";
-    notes.unshift(
-      `no differences between ${sides.shown}${path === at.root ? "" : ` in ${showPath(path, at)}`}; ${hint}`,
-    );
-    return done(brackets(notes), { data, partial: true });
-  }
+  if (readable.length === 0) return noDifference(sides, path, notes, data, at);
   const counts = readable.map((f) => `${f.added}\t${f.removed}\t${showPath(f.path, at)}`);
   if (listed.cut || readable.length > mostFiles) {
     notes.unshift(
@@ -167,6 +162,8 @@ async function diff(
     ...specs,
   ]);
   if (result.exit !== 0) return gitFailed(result);
+  // The list may hold files of which only the times differ.
+  if (result.stdout === "") return noDifference(sides, path, notes, data, at);
   const { text, cut } = capText(result.stdout, at.shell.maxOutput);
   if (cut) {
     notes.unshift(
@@ -175,10 +172,25 @@ async function diff(
       }\n`,
     );
   }
-  const partial = cut || result.cut || text === "";
+  const partial = cut || result.cut;
   return done(text + (notes.length === 0 ? "" : `${text.endsWith("\n") ? "" : "\n"}${brackets(notes)}`), {
     data,
     ...(partial ? { partial } : {}),
+  });
+}
+
+function noDifference(
+  sides: Sides,
+  path: string,
+  notes: readonly string[],
+  data: Json,
+  at: ToolContext,
+): ToolOutcome {
+  const where = path === at.root ? "" : ` in ${showPath(path, at)}`;
+  const hint = "give a ref such as HEAD~1 or main...HEAD to look further back";
+  return done(brackets([`no differences between ${sides.shown}${where}; ${hint}`, ...notes]), {
+    data,
+    partial: true,
   });
 }
 

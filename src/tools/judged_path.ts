@@ -55,6 +55,6 @@ function unresolved(written: string) {
     code: "unresolved_path",
     message: `the path \`${
       showName(written)
-    }\` cannot be resolved: expected one that is not empty and leads through no link loop`,
+    }\` cannot be resolved: expected one that is not empty, leads through no link loop and can be looked at`,
   };
 }

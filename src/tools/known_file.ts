@@ -32,12 +32,12 @@ export function knownFile(path: string, at: Pick<ToolContext, "root">): KnownFil
   }
 }
 
-/** Whether nothing at all is at this path, not even a dangling link. */
+/** Whether nothing at all is at this path, not even a dangling link. A path that cannot be counts as free. */
 export function isFree(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) === undefined;
-  } catch {
-    return false;
+  } catch (error) {
+    return ["ENOTDIR", "ENAMETOOLONG"].includes((error as { code?: string }).code ?? "");
   }
 }
 

@@ -116,10 +116,12 @@ async function readPart(file: OpenFile, path: string, wanted: Wanted, at: ToolCo
     if (what !== undefined) return binary(path, what, file.size, at);
     position += got;
     text += decoder.decode(piece.subarray(0, got), { stream: true });
-    for (let end = text.indexOf("\n"); line < wanted.first && end >= 0; end = text.indexOf("\n")) {
-      text = text.slice(end + 1);
+    let skipped = 0;
+    for (let end = text.indexOf("\n"); line < wanted.first && end >= 0; end = text.indexOf("\n", skipped)) {
+      skipped = end + 1;
       line++;
     }
+    text = text.slice(skipped);
     if (line < wanted.first) text = "";
     else if (text.length > at.shell.maxOutput) break;
     if (pieces % 32 === 31) await breathe();

@@ -2,6 +2,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { afterEach, beforeEach, describe, test } from "bun:test";
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import process from "node:process";
+import type { Environment } from "../../src/sandbox/environment.ts";
 import { run, type RunOptions, type RunResult, throughPipes } from "../../src/sandbox/subprocess.ts";
 import { makeWorkspace, type Workspace } from "../tools/workspace.ts";
 
@@ -230,6 +231,16 @@ describe("run() leaves nothing behind", () => {
 
   test("what a pipe behind the shell still has to say is heard", async () => {
     assertEquals((await bash("exec > >(cat); echo through")).stdout, "through\n");
+  });
+
+  test("nothing outlives Writ's own exit", async () => {
+    const script = new URL("./exit_while_running.ts", import.meta.url).pathname;
+    const how = process.execPath.includes("deno") ? ["run", "-A", "--no-check", script] : [script];
+    const result = await run(
+      [process.execPath, ...how, ws.root],
+      options({ env: { ...process.env as Environment } }),
+    );
+    assertEquals([result.exit, isAlive("near"), isAlive("far")], [7, false, false], result.stderr);
   });
 
   test("two runs at once do not end each other's processes", async () => {

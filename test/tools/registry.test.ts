@@ -1,0 +1,79 @@
+import { assert, assertEquals } from "@std/assert";
+import { afterEach, beforeEach, describe, test } from "bun:test";
+import type { SkillDesk } from "../../src/agent/ports.ts";
+import { engineTools } from "../../src/core/bound.ts";
+import { builtinTools, toolNames } from "../../src/tools/registry.ts";
+import { call, makeWorkspace, type Workspace } from "./workspace.ts";
+
+describe("the built-in tools", () => {
+  test("are these, in this order", () => {
+    assertEquals(toolNames, [
+      "read_file",
+      "list_files",
+      "search_text",
+      "git_diff",
+      "write_file",
+      "edit_file",
+      "shell",
+      "load_skill",
+      "read_skill_file",
+      "complete_skill",
+    ]);
+  });
+
+  test("cost few tokens, all together", () => {
+    const definitions = builtinTools.map((t) => ({
+      name: t.name,
+      description: t.description,
+      input_schema: t.inputSchema,
+    }));
+    const { length } = JSON.stringify(definitions);
+    assert(length / 3.6 < 1200, `${length} characters`);
+  });
+
+  test("take no member that they do not name", () => {
+    assertEquals(builtinTools.filter((t) => t.inputSchema["additionalProperties"] !== false), []);
+  });
+
+  test("the engine's own are marked, and those that change what is active are barriers", () => {
+    const engine = builtinTools.filter((t) => t.engine === true).map((t) => t.name);
+    const barriers = builtinTools.filter((t) => t.barrier === true).map((t) => t.name);
+    assertEquals([engine, barriers], [["load_skill", "read_skill_file", "complete_skill"], [
+      "load_skill",
+      "complete_skill",
+    ]]);
+    assertEquals(engine.filter((name) => !engineTools.includes(name)), []);
+  });
+});
+
+describe("the skill tools", () => {
+  let ws: Workspace;
+  beforeEach(() => ws = makeWorkspace());
+  afterEach(() => ws.remove());
+
+  test("hand over to the skill desk what they were given", async () => {
+    const heard: (readonly string[])[] = [];
+    const skills: SkillDesk = {
+      load: async (...args) => ({ ok: heard.push(["load", ...args]) > 0, content: "1" }),
+      complete: (...args) => ({ ok: heard.push(["complete", ...args]) > 0, content: "2" }),
+      readFile: async (...args) => ({ ok: heard.push(["readFile", ...args]) > 0, content: "3" }),
+    };
+    const at = { ...ws.at, skills };
+    const tool = (name: string) => builtinTools.find((t) => t.name === name)!;
+    const outcomes = [
+      await call(tool("load_skill"), { name: "a", arguments: "x y" }, at),
+      await call(tool("load_skill"), { name: "a" }, at),
+      await call(tool("complete_skill"), { name: "a", outcome: "PASS", summary: "s" }, at),
+      await call(tool("read_skill_file"), { skill: "a", path: "p" }, at),
+    ];
+    assertEquals([heard, outcomes.map((o) => o.content)], [
+      [["load", "a", "x y"], ["load", "a", ""], ["complete", "a", "PASS", "s"], ["readFile", "a", "p"]],
+      ["1", "1", "2", "3"],
+    ]);
+  });
+
+  test("are reads of nothing", () => {
+    const found = builtinTools.filter((t) => t.engine === true).map((t) => t.inspect({}, ws.at));
+    assertEquals(found, found.map(() => ({ risk: "read", subjects: [{ kind: "call" }] })) as never);
+  });
+});
