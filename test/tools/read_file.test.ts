@@ -10,7 +10,8 @@ import { call, makeWorkspace, type Workspace } from "./workspace.ts";
 let ws: Workspace;
 beforeEach(() => ws = makeWorkspace());
 afterEach(() => ws.remove());
-const read = (args: Args) => call(readFile, args, ws.at);
+const read = (args: Args, maxOutput = ws.at.shell.maxOutput) =>
+  call(readFile, args, { ...ws.at, shell: { ...ws.at.shell, maxOutput } });
 const lines = (count: number) => Array.from({ length: count }, (_, i) => `line ${i + 1}\n`).join("");
 
 describe("read_file gives the exact text", () => {
@@ -117,19 +118,17 @@ describe("read_file gives pages", () => {
   });
 
   test("whole lines up to the cap of characters", async () => {
-    ws = makeWorkspace({ shell: { ...ws.at.shell, maxOutput: 20 } });
     ws.write("f", lines(5));
     assertEquals(
-      (await read({ path: "f" })).content,
+      (await read({ path: "f" }, 20)).content,
       "line 1\nline 2\n[lines 1-2 of 5; go on with offset 3]",
     );
   });
 
   test("one line longer than the cap is cut, a pair of surrogates never", async () => {
-    ws = makeWorkspace({ shell: { ...ws.at.shell, maxOutput: 6 } });
     ws.write("f", "abcde😀fg\nnext\n");
     assertEquals(
-      (await read({ path: "f" })).content,
+      (await read({ path: "f" }, 6)).content,
       "abcde\n[line 1 goes on for 4 characters: use search_text; lines 1-1 of 2; go on with offset 2]",
     );
   });
