@@ -2,8 +2,9 @@
 // layer, unit and rule is written down by brute force, then the maximum is taken. Where the two differ, one is wrong.
 import type { BoundingSkill } from "../../src/core/bound.ts";
 import { matchesCommand, needsNaming } from "../../src/core/command.ts";
+import { commandRisk } from "../../src/core/command_risk.ts";
 import type { Cause, Effect, Risk } from "../../src/core/decision.ts";
-import type { Facts, Subject } from "../../src/core/facts.ts";
+import type { Facts, Part, Subject } from "../../src/core/facts.ts";
 import type { GateState } from "../../src/core/gate.ts";
 import type { Gate, Layer, SkillSettings } from "../../src/core/policy.ts";
 import type { HostPattern, Matchers, PathPattern, Rule } from "../../src/core/rule.ts";
@@ -14,6 +15,8 @@ export type Question = {
   readonly facts: Facts;
   readonly root: string;
   readonly active: readonly string[];
+  /** Active skills that the user loaded explicitly or that machine or user policy forces. */
+  readonly vouched: readonly string[];
   readonly bounding: readonly BoundingSkill[];
   readonly settings: Pick<SkillSettings, "undeclaredTools" | "combineBounds">;
   readonly gates: readonly Gate[];
@@ -67,30 +70,39 @@ function keysOf(votes: readonly Vote[]): readonly string[] {
 
 // ---- one unit after the other -------------------------------------------------------------------------------------
 
-// Operands and commands that only run inside others meet what restricts; the rest is judged in full.
+// Operands meet what restricts, and protection; the rest is judged in full.
 function isJudged(s: Subject): boolean {
-  if (s.kind === "path") return !s.operand;
-  return s.kind !== "part" || s.part.level === "top";
+  return s.kind !== "path" || !s.operand;
 }
 
-// A redirection is a full write_file decision.
+function tops(q: Question): readonly Subject[] {
+  return q.facts.subjects.filter((s) => s.kind === "part" && s.part.level === "top");
+}
+
+function isInside(s: Subject): boolean {
+  return s.kind === "part" && s.part.level === "inner";
+}
+
+// A part has the risk of its command, a redirection is a full write_file decision, anything else is the call.
 function riskOf(facts: Facts, s: Subject): Risk {
-  return s.kind === "path" && s.tool === "write_file" && facts.tool === "shell" ? "write" : facts.risk;
+  if (s.kind === "part") return commandRisk(s.part);
+  if (s.kind === "path" && facts.tool === "shell") return s.tool === "write_file" ? "write" : "read";
+  return facts.risk;
 }
 
 function subjectVotes(q: Question, s: Subject): readonly Vote[] {
   const votes: Vote[] = [];
   for (const layer of q.layers) votes.push(...layerVotes(q, layer, s));
+  votes.push(...privateVotes(q, s));
   if (isJudged(s) && votes.length === 0) votes.push(embeddedVote(riskOf(q.facts, s)));
-  return [...votes, ...privateVotes(q, s), ...coverageVotes(q, s)];
+  return [...votes, ...coverageVotes(q, s)];
 }
 
 function layerVotes(q: Question, layer: Layer, s: Subject): readonly Vote[] {
-  const hits = layer.rules.filter((rule) =>
-    rule.effect === "allow"
-      ? isJudged(s) && allowCounts(q, layer, rule, s)
-      : matches(rule, q.facts, s, "wide", q.root)
-  );
+  const hits = [
+    ...layer.rules.filter((r) => r.effect !== "allow" && restricts(q, r, s)),
+    ...(isJudged(s) ? allowsOf(q, layer, s) : []),
+  ];
   for (const effect of ["deny", "ask", "allow"]) {
     const strictest = hits.filter((rule) => rule.effect === effect);
     if (strictest.length > 0) {
@@ -107,60 +119,98 @@ function embeddedVote(risk: Risk): Vote {
   return { effect: risk === "read" ? "allow" : "ask", key: `default builtin ${risk}` };
 }
 
+// The riskier of two commands must not hide the other one from a rule about its risk.
+function restricts(q: Question, m: Matchers, s: Subject): boolean {
+  return [q.facts.risk, riskOf(q.facts, s)].some((risk) =>
+    matches(m, { ...q.facts, risk }, s, "wide", q.root)
+  );
+}
+
+// ---- allow rules --------------------------------------------------------------------------------------------------
+
 function isUpper(layer: Layer): boolean {
   return layer.name === "machine" || layer.name === "user";
 }
 
-function delegates(q: Question, layer: Layer, s: Subject): boolean {
-  return isUpper(layer) && layer.delegates.some((d) => matches(d, q.facts, s, "narrow", q.root));
+/** What of these patterns covers the subject; a command inside others is covered with all that stands outside. */
+function covering<M extends Matchers>(q: Question, patterns: readonly M[], s: Subject): readonly M[] {
+  const facts = { ...q.facts, sourcedBy: q.facts.sourcedBy.filter((by) => q.vouched.includes(by.slice(6))) };
+  const direct = patterns.filter((m) => matches(m, facts, s, "narrow", q.root));
+  if (direct.length > 0 || !isInside(s)) return direct;
+  const outside = tops(q).map((top) =>
+    patterns.filter((m) =>
+      matches(m, facts, top, "narrow", q.root) &&
+      (!hides(top) || (top.kind === "part" && saysAll(m, top.part)))
+    )
+  );
+  return outside.every((hits) => hits.length > 0) ? outside.flat() : [];
 }
 
-function allowCounts(q: Question, layer: Layer, rule: Rule, s: Subject): boolean {
-  if (rule.effect !== "allow" || !matches(rule, q.facts, s, "narrow", q.root)) return false;
-  if (rule.sourcedBy !== undefined && q.facts.risk !== "read") return false;
-  return layer.name !== "project" || q.layers.some((upper) => delegates(q, upper, s));
+function hides(s: Subject): boolean {
+  return s.kind === "part" && needsNaming(s.part) !== undefined;
+}
+
+function saysAll(m: Matchers, part: Part): boolean {
+  return (m.command ?? []).some((c) => !c.rest && matchesCommand(c, part, "allow"));
+}
+
+function delegates(q: Question, layer: Layer, s: Subject): boolean {
+  return isUpper(layer) && covering(q, layer.delegates, s).length > 0;
+}
+
+function allowsOf(
+  q: Question,
+  layer: Layer,
+  s: Subject,
+  like: (rule: Rule) => boolean = () => true,
+): readonly Rule[] {
+  if (layer.name === "project" && !q.layers.some((upper) => delegates(q, upper, s))) return [];
+  return covering(q, layer.rules.filter((r) => r.effect === "allow" && like(r)), s);
 }
 
 function replacedByProject(q: Question, layer: Layer, s: Subject): boolean {
   return delegates(q, layer, s) &&
-    q.layers.some((l) => l.name === "project" && l.rules.some((r) => allowCounts(q, l, r, s)));
+    q.layers.some((l) => l.name === "project" && allowsOf(q, l, s).length > 0);
 }
 
-function allAllows(q: Question, s: Subject, which: (layer: Layer) => boolean): readonly Rule[] {
-  return q.layers.filter(which).flatMap((layer) => layer.rules.filter((r) => allowCounts(q, layer, r, s)));
+function allowedLike(q: Question, s: Subject, like: (rule: Rule) => boolean): boolean {
+  return q.layers.some((layer) => allowsOf(q, layer, s, like).length > 0);
 }
 
 // ---- coverage, private hosts --------------------------------------------------------------------------------------
 
 function coverageVotes(q: Question, s: Subject): readonly Vote[] {
-  const allows = allAllows(q, s, () => true);
-  const ask: Vote = { effect: "ask", key: "coverage" };
-  const votes: Vote[] = [];
-  if (s.kind === "path" && s.path.protectedBy !== undefined) {
-    if (!allows.some((r) => namesPath(r, s.path.resolved, "literal"))) votes.push(ask);
-  }
-  if (!isJudged(s)) return votes;
-  if (s.kind === "path" && (s.path.resolved === undefined || !s.path.inWorkspace)) {
-    if (!allows.some((r) => namesPath(r, s.path.resolved, "any"))) votes.push(ask);
-  }
-  if (s.kind === "part" && needsNaming(s.part) !== undefined) {
-    if (!allows.some((r) => r.command !== undefined)) votes.push(ask);
-  }
-  if (q.facts.box !== "default" && !allows.some((r) => r.box !== undefined)) votes.push(ask);
-  return votes;
+  return needsCoverage(q, s) ? [{ effect: "ask", key: "coverage" }] : [];
 }
 
-function namesPath(rule: Rule, resolved: string | undefined, how: "literal" | "any"): boolean {
-  return resolved !== undefined &&
-    (rule.path ?? []).some((p) => (how === "any" || p.literal) && p.pattern.test(resolved));
+function needsCoverage(q: Question, s: Subject): boolean {
+  if (isJudged(s) && q.facts.box !== "default" && !allowedLike(q, s, (r) => r.box !== undefined)) return true;
+  if (s.kind === "path") {
+    const { resolved, protectedBy, inWorkspace } = s.path;
+    if (resolved === undefined) return true;
+    if (protectedBy !== undefined) return !allowedLike(q, s, (r) => namesPath(r, resolved, "literal"));
+    if (inWorkspace) return false;
+    // The design asks about file tools only; a command that reads outside is held to the same, unless it is named.
+    return s.operand
+      ? !tops(q).every((top) => allowedLike(q, top, (r) => r.command !== undefined))
+      : !allowedLike(q, s, (r) => namesPath(r, resolved, "any"));
+  }
+  if (s.kind !== "part" || !hides(s)) return false;
+  if (!isInside(s)) return !allowedLike(q, s, (r) => r.command !== undefined);
+  return tops(q).length === 0 ||
+    tops(q).some((top) => top.kind === "part" && !allowedLike(q, top, (r) => saysAll(r, top.part)));
+}
+
+function namesPath(rule: Matchers, resolved: string, how: "literal" | "any"): boolean {
+  return (rule.path ?? []).some((p) => (how === "any" || p.literal) && p.pattern.test(resolved));
 }
 
 function privateVotes(q: Question, s: Subject): readonly Vote[] {
   if (s.kind !== "host" || !s.host.private) return [];
-  const lifted = allAllows(q, s, isUpper).some((r) =>
+  const lifted = q.layers.filter(isUpper).flatMap((layer) => allowsOf(q, layer, s)).some((r) =>
     (r.host ?? []).some((h) => h.kind === "private" || (h.kind === "exact" && h.host === s.host.host))
   );
-  return lifted ? [] : [{ effect: "deny", key: `default builtin ${q.facts.risk}` }];
+  return lifted ? [] : [{ effect: "deny", key: "rule builtin builtin.private" }];
 }
 
 // ---- errors, floor, bounds, gates ---------------------------------------------------------------------------------
@@ -169,65 +219,63 @@ function errorVotes(q: Question): readonly Vote[] {
   const unknown = q.facts.sourcedBy.filter((s) => !q.active.some((name) => s === `skill:${name}`));
   return [
     ...q.facts.errors.map((e): Vote => ({ effect: "deny", key: `error ${e.code}` })),
-    ...unknown.map((): Vote => ({ effect: "deny", key: "error unknown_skill" })),
+    ...unknown.map((): Vote => ({ effect: "deny", key: "error unknown_source" })),
   ];
 }
 
 function floorVotes(q: Question): readonly Vote[] {
-  if (q.facts.risk !== "destructive") return [];
   const dangerous = q.facts.subjects.filter((s) => isJudged(s) && riskOf(q.facts, s) === "destructive");
-  const named = dangerous.every((s) =>
-    q.layers.filter(isUpper).some((layer) =>
-      layer.rules.some((r) =>
-        (r.effect === "allow" ? allowCounts(q, layer, r, s) : matches(r, q.facts, s, "wide", q.root)) &&
-        saysExactly(r, q.facts, s)
-      )
-    )
-  );
-  return named && dangerous.length > 0 ? [] : [{ effect: "ask", key: "risk_floor" }];
+  const said = dangerous.every((s) => (isInside(s) ? tops(q) : [s]).every((outer) => saidExactly(q, outer)));
+  return said ? [] : [{ effect: "ask", key: "risk_floor" }];
 }
 
-function saysExactly(rule: Rule, facts: Facts, s: Subject): boolean {
-  if (!rule.tools.includes(facts.tool)) return false;
+function saidExactly(q: Question, s: Subject): boolean {
+  const rules = q.layers.filter(isUpper).flatMap((layer) => allowsOf(q, layer, s));
+  return rules.some((rule) => rule.tools.includes(q.facts.tool) && saysWhole(rule, q.facts, s));
+}
+
+function saysWhole(rule: Rule, facts: Facts, s: Subject): boolean {
   switch (s.kind) {
     case "part":
-      return (rule.command ?? []).some((c) => !c.rest && matchesCommand(c, s.part, "allow"));
+      return saysAll(rule, s.part);
     case "path":
-      return namesPath(rule, s.path.resolved, "literal");
+      return s.path.resolved !== undefined && namesPath(rule, s.path.resolved, "literal");
     case "host":
       return (rule.host ?? []).some((h) => h.kind === "exact" && h.host === s.host.host);
-    case "call":
-      return rule.args !== undefined &&
-        Object.values(rule.args).every((globs) => globs.every((g) => !g.includes("*"))) &&
-        Object.keys(facts.args).every((name) => rule.args?.[name] !== undefined);
+    case "call": {
+      const said = rule.args ?? {};
+      return Object.keys(said).length > 0 && Object.keys(facts.args).every((name) => name in said) &&
+        Object.values(said).flat().every((glob) => !glob.includes("*"));
+    }
   }
 }
 
 function boundVotes(q: Question): readonly Vote[] {
   if (["load_skill", "find_skill", "read_skill_file", "complete_skill"].includes(q.facts.tool)) return [];
-  const groups: (readonly BoundingSkill[])[] = [];
-  if (q.settings.combineBounds === "union") {
-    const byUser = q.bounding.filter((b) => b.trigger === "explicit" || b.trigger === "pattern");
-    if (byUser.length > 0) groups.push(byUser);
-    groups.push(...q.bounding.filter((b) => !byUser.includes(b)).map((b) => [b]));
-  } else {
-    groups.push(...q.bounding.map((b) => [b]));
-  }
+  // A skill that declares nothing is bound to reading, or, where the operator says so, not at all.
+  const bounding = q.bounding.filter((b) =>
+    b.allowed !== undefined || q.settings.undeclaredTools !== "unbounded"
+  );
+  const byUser = (b: BoundingSkill) => b.trigger === "explicit" || b.trigger === "pattern";
+  const groups = q.settings.combineBounds === "union"
+    ? [bounding.filter(byUser), ...bounding.filter((b) => !byUser(b)).map((b) => [b])]
+    : bounding.map((b) => [b]);
   const units = q.facts.subjects.filter(isJudged);
   return groups
-    .filter((group) => !units.every((s) => group.some((skill) => skillTakes(q, skill, s))))
-    .map((group) => ({ effect: "deny", key: `bound ${group.map((b) => b.name).join(", ")}` }));
+    .filter((group) => group.length > 0 && !groupTakes(q, group, units))
+    .map((group) => ({ effect: "deny", key: `bound ${group.map((b) => b.name).join(" + ")}` }));
 }
 
-function skillTakes(q: Question, skill: BoundingSkill, s: Subject): boolean {
-  if (skill.allowed === undefined) {
-    if (q.settings.undeclaredTools === "unbounded") return true;
-    return q.settings.undeclaredTools === "read_only" && q.facts.risk === "read";
-  }
-  const anyBox = { ...q.facts, box: "default" };
-  return skill.allowed.some((a) =>
-    a.matchers !== undefined && matches(a.matchers, anyBox, s, "narrow", q.root)
+// What is listed without a specifier is the whole tool, redirections included; any box may be asked for.
+function groupTakes(q: Question, group: readonly BoundingSkill[], units: readonly Subject[]): boolean {
+  if (q.facts.risk === "read" && group.some((b) => b.allowed === undefined)) return true;
+  const lists = group.flatMap((b) => b.allowed ?? []).flatMap((a) =>
+    a.matchers === undefined ? [] : [a.matchers]
   );
+  const bare = lists.filter((m) => Object.keys(m).join() === "tools");
+  if (bare.some((m) => m.tools.some((g) => globbed(g, q.facts.tool)))) return true;
+  const anyBox = { ...q, facts: { ...q.facts, box: "default" } };
+  return units.every((s) => covering(anyBox, lists, s).length > 0);
 }
 
 function gateVotes(q: Question): readonly Vote[] {
@@ -236,21 +284,23 @@ function gateVotes(q: Question): readonly Vote[] {
 }
 
 function isGated(q: Question, gate: Gate): boolean {
-  return q.facts.subjects.some((s) => gate.before.some((r) => matches(r, q.facts, s, "wide", q.root)));
+  return q.facts.subjects.some((s) => gate.before.some((r) => restricts(q, r, s)));
 }
 
 function gateIsOpen(q: Question, gate: Gate): boolean {
   const { marks, verdicts, staleUpTo, usedUpTo } = q.gateState;
+  const given = gate.verdict === undefined ? [] : verdicts[gate.skill ?? ""] ?? [];
+  const refusals = given.filter((v) => !gate.verdict?.includes(v.outcome)).map((v) => v.seq);
   const isFresh = (seq: number) => seq > staleUpTo && seq > (usedUpTo[gate.id] ?? 0);
-  const parts = q.facts.subjects.filter((s) => s.kind === "part");
-  if (parts.length > 1) return false;
+  const isAlone = tops(q).length <= 1 && (!q.facts.subjects.some(isInside) ||
+    tops(q).some((top) => !hides(top) && gate.before.some((r) => restricts(q, r, top))));
+  if (!isAlone) return false;
   for (let i = 0; i < gate.evidence.length; i++) {
     const mark = marks[`${gate.id}#${i}`];
-    if (mark === undefined || !isFresh(mark.seq)) return false;
+    if (mark === undefined || !isFresh(mark.seq) || refusals.some((seq) => seq >= mark.seq)) return false;
   }
   if (gate.verdict === undefined) return true;
-  const given = [...(gate.skill === undefined ? [] : verdicts[gate.skill] ?? [])];
-  const newest = given.sort((a, b) => b.seq - a.seq)[0];
+  const newest = [...given].sort((a, b) => b.seq - a.seq)[0];
   return newest !== undefined && isFresh(newest.seq) && gate.verdict.includes(newest.outcome);
 }
 

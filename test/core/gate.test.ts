@@ -1,0 +1,392 @@
+import { assertEquals } from "@std/assert";
+import { describe, test } from "bun:test";
+import fc from "fast-check";
+import type { Facts, Part, Subject } from "../../src/core/facts.ts";
+import {
+  emptyGateState,
+  evidenceMarks,
+  gateBlocks,
+  gatesOf,
+  gateVotes,
+  missingEvidence,
+} from "../../src/core/gate.ts";
+import type { Gate } from "../../src/core/policy.ts";
+import type { Matchers } from "../../src/core/rule.ts";
+import { command, part, pathGlob, root, rule, tries } from "./decide_generators.ts";
+import { eventList, sessionFacts } from "./session_events.ts";
+
+const inner = { level: "inner" } as const;
+const wrapped = { notUnderstood: "runs another command", nameable: true } as const;
+const shell = (text: string): Matchers => ({ tools: ["shell"], command: [command(text)] });
+
+function makeGate(
+  before: readonly Matchers[],
+  evidence: readonly Matchers[],
+  more: Partial<Pick<Gate, "skill" | "verdict" | "id">> = {},
+): Gate {
+  return {
+    id: "merge",
+    layer: "user",
+    at: { file: "policy.yaml", line: 7, col: 5 },
+    before: before.map((m, n) => rule("user", `before[${n}]`, "deny", m)),
+    evidence: evidence.map((m, n) => rule("user", `evidence[${n}]`, "allow", m)),
+    ...more,
+  };
+}
+
+function facts(tool: string, more: Partial<Facts> = {}): Facts {
+  return {
+    tool,
+    args: {},
+    risk: "execute",
+    subjects: [{ kind: "call" }],
+    box: "default",
+    sourcedBy: [],
+    mode: "interactive",
+    errors: [],
+    ...more,
+  };
+}
+
+function shellFacts(parts: readonly Part[], ...more: readonly Subject[]): Facts {
+  return facts("shell", {
+    subjects: [...parts.map((p): Subject => ({ kind: "part", part: p })), ...more] as never,
+  });
+}
+
+const out: Subject = {
+  kind: "path",
+  tool: "write_file",
+  operand: false,
+  path: { written: "out", absolute: "/ws/out", resolved: "/ws/out", inWorkspace: true },
+};
+const merge = shellFacts([part("gh pr merge 1")]);
+const compound = "gate_compound: the gated command must be the only one in its text";
+
+describe("gatesOf() looks as deep as a deny rule", () => {
+  const rows: readonly (readonly [name: string, before: Matchers, asked: Facts, gated: boolean])[] = [
+    ["the command", shell("gh pr merge *"), merge, true],
+    ["another command", shell("gh pr view *"), merge, false],
+    ["one of several", shell("gh pr merge *"), shellFacts([part("ls"), part("gh pr merge 1")]), true],
+    [
+      "inside another one",
+      shell("gh pr merge *"),
+      shellFacts([part("sh -c x", wrapped), part("gh pr merge 1", inner)]),
+      true,
+    ],
+    ["by another spelling", shell("git push *"), shellFacts([part("/usr/bin/git -C sub push")]), true],
+    ["in any box", shell("gh pr merge *"), { ...merge, box: "push" }, true],
+    ["a tool by name", { tools: ["mcp.gh.*"] }, facts("mcp.gh.merge"), true],
+    [
+      "a redirection",
+      { tools: ["write_file"], path: [pathGlob("out")] },
+      shellFacts([part("ls")], out),
+      true,
+    ],
+    [
+      "by risk, beside something riskier",
+      { tools: ["shell"], risk: ["network"] },
+      { ...shellFacts([part("curl https://example.com"), part("rm -rf x")]), risk: "destructive" },
+      true,
+    ],
+  ];
+  for (const [name, before, asked, gated] of rows) {
+    test(name, () => {
+      const gate = makeGate([before], []);
+      assertEquals(gatesOf([gate], asked, root), gated ? [gate] : []);
+    });
+  }
+});
+
+describe("a gated call stands alone in its text", () => {
+  const open = { ...emptyGateState, marks: { "merge#0": { call: "c1", seq: 1 } } };
+  const rows: readonly (readonly [name: string, before: Matchers, asked: Facts, alone: boolean])[] = [
+    ["alone", shell("gh pr merge *"), merge, true],
+    [
+      "beside another command",
+      shell("gh pr merge *"),
+      shellFacts([part("touch a"), part("gh pr merge 1")]),
+      false,
+    ],
+    ["with a redirection", shell("gh pr merge *"), shellFacts([part("gh pr merge 1")], out), true],
+    [
+      "hidden in another command",
+      shell("gh pr merge *"),
+      shellFacts([part("sh -c x", wrapped), part("gh pr merge 1", inner)]),
+      false,
+    ],
+    [
+      "with a substitution that runs first",
+      shell("gh pr merge *"),
+      shellFacts([
+        part("gh pr merge $(touch a)", { notUnderstood: "holds a substitution" }),
+        part("touch a", inner),
+      ]),
+      false,
+    ],
+    [
+      "a gated command that runs another",
+      shell("npx release *"),
+      shellFacts([part("npx release now"), part("release now", inner)]),
+      true,
+    ],
+    [
+      "only what a command runs is gated",
+      shell("release *"),
+      shellFacts([part("npx release now"), part("release now", inner)]),
+      false,
+    ],
+  ];
+  for (const [name, before, asked, alone] of rows) {
+    test(name, () => {
+      const gate = makeGate([before], [{ tools: ["git_diff"] }]);
+      assertEquals(gateBlocks([gate], open, asked, root), alone ? [] : [{ gate, missing: [compound] }]);
+    });
+  }
+});
+
+describe("evidenceMarks() takes one understood command whose exit status counts", () => {
+  const rows: readonly (readonly [name: string, evidence: Matchers, asked: Facts, counts: boolean])[] = [
+    ["a tool", { tools: ["git_diff"] }, facts("git_diff", { risk: "read" }), true],
+    ["the command", shell("bun test"), shellFacts([part("bun test")]), true],
+    ["a wildcard", shell("bun test *"), shellFacts([part("bun test core")]), true],
+    ["another command", shell("bun test"), shellFacts([part("bun test core")]), false],
+    ["another spelling", shell("bun test"), shellFacts([part("./bun test")]), false],
+    ["beside another command", shell("bun test"), shellFacts([part("bun test"), part("ls")]), false],
+    [
+      "in the background or negated",
+      shell("bun test"),
+      shellFacts([part("bun test", { statusHidden: true })]),
+      false,
+    ],
+    ["into a file", shell("bun test"), shellFacts([part("bun test")], out), false],
+    [
+      "hidden in another one",
+      shell("bun test"),
+      shellFacts([part("sh -c x", wrapped), part("bun test", inner)]),
+      false,
+    ],
+    [
+      "a wrapper that hides its command, word for word",
+      shell("timeout 5 bun test"),
+      shellFacts([part("timeout 5 bun test", wrapped), part("bun test", inner)]),
+      false,
+    ],
+    [
+      "a command that runs another",
+      shell("uv run pytest"),
+      shellFacts([part("uv run pytest"), part("pytest", inner)]),
+      true,
+    ],
+    [
+      "what a command runs",
+      shell("pytest"),
+      shellFacts([part("uv run pytest"), part("pytest", inner)]),
+      false,
+    ],
+    [
+      "in a box that it does not name",
+      shell("bun test"),
+      { ...shellFacts([part("bun test")]), box: "push" },
+      false,
+    ],
+  ];
+  for (const [name, evidence, asked, counts] of rows) {
+    test(name, () => {
+      const gate = makeGate([{ tools: ["write_file"] }], [{ tools: ["fetch_url"] }, evidence]);
+      assertEquals(evidenceMarks([gate], asked, root), counts ? ["merge#1"] : []);
+    });
+  }
+});
+
+test("gateBlocks() says what is missing, gateVotes() makes it a deny", () => {
+  const gate = makeGate([shell("gh pr merge *")], [{ tools: ["git_diff"] }, shell("bun test")], {
+    skill: "guardian",
+    verdict: ["PASS"],
+  });
+  const state = { ...emptyGateState, marks: { "merge#0": { call: "c1", seq: 4 } } };
+  const missing = [
+    "evidence missing: evidence[1]",
+    "verdict missing: complete_skill guardian with outcome PASS, after the evidence",
+  ];
+  const blocks = gateBlocks([gate], state, merge, root);
+  assertEquals(blocks, [{ gate, missing }]);
+  assertEquals(missingEvidence(gate, state), [gate.evidence[1]!]);
+  assertEquals(gateVotes(blocks), [
+    { by: "gate", effect: "deny", gate: "merge", layer: "user", at: gate.at, missing },
+  ]);
+});
+
+// ---- histories ----------------------------------------------------------------------------------------------------
+
+type Step =
+  | { readonly do: "evidence"; readonly index: 0 | 1; readonly ends: "ok" | "failed" | "partial" }
+  | { readonly do: "read" }
+  | { readonly do: "write"; readonly ends: "ok" | "failed" | "interrupted" }
+  | { readonly do: "verdict"; readonly outcome: string }
+  | { readonly do: "resume" }
+  | {
+    readonly do: "gated";
+    readonly ends: "ok" | "failed" | "timeout" | "cancelled" | "interrupted";
+  };
+
+const steps: fc.Arbitrary<readonly Step[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        do: fc.constant("evidence" as const),
+        index: fc.constantFrom(0 as const, 1 as const),
+        ends: fc.constantFrom(
+          "ok" as const,
+          "ok" as const,
+          "ok" as const,
+          "failed" as const,
+          "partial" as const,
+        ),
+      }),
+    },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        do: fc.constant("verdict" as const),
+        outcome: fc.constantFrom("PASS", "PASS", "PASS", "FAIL"),
+      }),
+    },
+    { weight: 1, arbitrary: fc.constant({ do: "read" as const }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constant("write" as const),
+        ends: fc.constantFrom("ok" as const, "failed" as const, "interrupted" as const),
+      }),
+    },
+    { weight: 1, arbitrary: fc.constant({ do: "resume" as const }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constant("gated" as const),
+        ends: fc.constantFrom(
+          "ok" as const,
+          "failed" as const,
+          "timeout" as const,
+          "cancelled" as const,
+          "interrupted" as const,
+        ),
+      }),
+    },
+  ),
+  { maxLength: 10 },
+);
+
+/** The events that the loop records for these steps, folded. */
+function stateAfter(history: readonly Step[]) {
+  const log = eventList();
+  log.emit("session.started", sessionFacts);
+  const run = (tool: string, risk: "read" | "execute", ends: string, marks: object) => {
+    const call = `c${log.events.length}`;
+    log.emit("tool.started", { call, tool, risk, ...marks });
+    if (ends === "interrupted") return log.emit("tool.interrupted", { call, tool, started: true });
+    const { evidence, ...rest } = marks as { evidence?: readonly string[] };
+    const counted = evidence !== undefined && ends === "ok" ? { evidence } : {};
+    const ok = ends === "ok" || ends === "partial";
+    const code = ok ? {} : { code: ends === "failed" ? "exit" : ends };
+    log.emit("tool.completed", {
+      call,
+      tool,
+      ok,
+      ...code,
+      bytes: 0,
+      durationMs: 0,
+      result: "",
+      ...counted,
+      ...rest,
+    });
+  };
+  for (const step of history) {
+    switch (step.do) {
+      case "evidence":
+        run("shell", "execute", step.ends, { evidence: [`merge#${step.index}`] });
+        break;
+      case "read":
+        run("read_file", "read", "ok", {});
+        break;
+      case "write":
+        run("write_file", "execute", step.ends, {});
+        break;
+      case "gated":
+        run("shell", "execute", step.ends, { gates: ["merge"] });
+        break;
+      case "verdict":
+        log.emit("skill.completed", { name: "guardian", outcome: step.outcome, summary: "", evidence: [] });
+        break;
+      case "resume":
+        log.emit("session.resumed", sessionFacts);
+    }
+  }
+  return log.state().gates;
+}
+
+/** What takes everything away that was gathered before it. */
+function voids(step: Step): boolean {
+  if (step.do === "resume" || step.do === "write") return true;
+  return step.do === "gated" && step.ends !== "failed";
+}
+
+function isOpen(history: readonly Step[], evidence: number, verdict: boolean): boolean {
+  const since = history.slice(history.findLastIndex(voids) + 1);
+  const refusal = verdict ? history.findLastIndex((s) => s.do === "verdict" && s.outcome !== "PASS") : -1;
+  const seen = history.slice(refusal + 1).filter((s) => since.includes(s));
+  for (let index = 0; index < evidence; index++) {
+    if (!seen.some((s) => s.do === "evidence" && s.index === index && s.ends === "ok")) return false;
+  }
+  if (!verdict) return true;
+  const newest = since.findLast((s) => s.do === "verdict");
+  return newest?.do === "verdict" && newest.outcome === "PASS";
+}
+
+describe("a gate opens exactly when the history says so", () => {
+  const rows: readonly (readonly [name: string, evidence: number, verdict: boolean])[] = [
+    ["one piece of evidence", 1, false],
+    ["two pieces of evidence", 2, false],
+    ["a verdict alone", 0, true],
+    ["evidence and a verdict", 2, true],
+  ];
+  for (const [name, evidence, verdict] of rows) {
+    test(name, () => {
+      const gate = makeGate(
+        [shell("gh pr merge *")],
+        [{ tools: ["git_diff"] }, shell("bun test")].slice(0, evidence),
+        verdict ? { skill: "guardian", verdict: ["PASS"] } : {},
+      );
+      const seen = new Set<boolean>();
+      fc.assert(
+        fc.property(steps, (made) => {
+          // Every step is a thing of its own, so that steps can be told apart.
+          const history = made.map((s) => ({ ...s }));
+          const open = gateBlocks([gate], stateAfter(history), merge, root).length === 0;
+          seen.add(open);
+          assertEquals(open, isOpen(history, evidence, verdict));
+        }),
+        tries(1_000),
+      );
+      assertEquals([...seen].sort(), [false, true]);
+    }, 60_000);
+  }
+
+  test("a write, a resume or a used gate never opens one", () => {
+    const gate = makeGate([shell("gh pr merge *")], [{ tools: ["git_diff"] }], {
+      skill: "guardian",
+      verdict: ["PASS"],
+    });
+    const voiding = steps.map((all) => all.filter(voids));
+    fc.assert(
+      fc.property(steps, voiding, (history, more) => {
+        if (more.length === 0) return;
+        const blocks = gateBlocks([gate], stateAfter([...history, ...more]), merge, root);
+        assertEquals(blocks.length, 1);
+      }),
+      tries(500),
+    );
+  }, 60_000);
+});

@@ -1,0 +1,187 @@
+import { assert, assertEquals } from "@std/assert";
+import { describe, test } from "bun:test";
+import fc from "fast-check";
+import type { Facts, HostFact, Part, PathFact, Subject } from "../../src/core/facts.ts";
+import { coveringGrant, type Grant, grantFor } from "../../src/core/grant.ts";
+import { part, questionOf, tries } from "./decide_generators.ts";
+
+const inner = { level: "inner" } as const;
+const wrapped = { notUnderstood: "runs another command", nameable: true } as const;
+
+function facts(tool: string, subjects: readonly Subject[], more: Partial<Facts> = {}): Facts {
+  return {
+    tool,
+    args: {},
+    risk: "execute",
+    subjects: subjects as Facts["subjects"],
+    box: "default",
+    sourcedBy: [],
+    mode: "interactive",
+    errors: [],
+    ...more,
+  };
+}
+
+function shell(...parts: readonly Part[]): Facts {
+  return facts("shell", parts.map((p): Subject => ({ kind: "part", part: p })));
+}
+
+function path(tool: string, more: Partial<PathFact> = {}, operand = false): Subject {
+  const fact = { written: "a", absolute: "/ws/a", resolved: "/ws/a", inWorkspace: true, ...more };
+  return { kind: "path", tool, path: fact, operand };
+}
+
+function host(more: Partial<HostFact>): Subject {
+  return { kind: "host", host: { written: "", host: "example.com", private: false, ...more } };
+}
+
+const unresolved: PathFact = { written: "a", absolute: "/ws/a", inWorkspace: true };
+
+describe("grantFor()", () => {
+  const rows: readonly (readonly [name: string, asked: Facts, want: Grant | undefined])[] = [
+    ["the words of every command", shell(part("bun test"), part("git status")), {
+      rule: "shell(bun test), shell(git status)",
+      tool: "shell",
+      box: "default",
+      keys: ['["bun","test"]', '["git","status"]'],
+    }],
+    ["a command and where it writes", {
+      ...shell(part("ls")),
+      subjects: [
+        { kind: "part", part: part("ls") },
+        path("write_file"),
+      ],
+    }, {
+      rule: "shell(ls), write_file(/ws/a)",
+      tool: "shell",
+      box: "default",
+      keys: ['["ls"]', "write_file /ws/a"],
+    }],
+    ["the file, where it leads", facts("write_file", [path("write_file", { absolute: "/ws/link" })]), {
+      rule: "write_file(/ws/a)",
+      tool: "write_file",
+      box: "default",
+      keys: ["write_file /ws/a"],
+    }],
+    ["every host", facts("fetch_url", [host({}), host({ host: "a.example.com" })]), {
+      rule: "fetch_url(example.com), fetch_url(a.example.com)",
+      tool: "fetch_url",
+      box: "default",
+      keys: ["example.com", "a.example.com"],
+    }],
+    ["exactly these arguments", facts("mcp.gh.merge", [{ kind: "call" }], { args: { b: 1, a: "x" } }), {
+      rule: "mcp.gh.merge with exactly these arguments",
+      tool: "mcp.gh.merge",
+      box: "default",
+      keys: ['{"a":"x","b":1}'],
+    }],
+    ["the box", { ...shell(part("git push")), box: "push" }, {
+      rule: "shell(git push)",
+      tool: "shell",
+      box: "push",
+      keys: ['["git","push"]'],
+    }],
+    ["none for what is destructive", { ...shell(part("rm -rf x")), risk: "destructive" }, undefined],
+    ["none for what is not understood", shell(part("sh -c x", wrapped), part("x", inner)), undefined],
+    ["none for an assignment", shell(part("bun test", { assignments: ["CI=1"] })), undefined],
+    [
+      "none for a protected file",
+      facts("write_file", [path("write_file", { protectedBy: ".git" })]),
+      undefined,
+    ],
+    [
+      "none for a path that leads nowhere",
+      facts("write_file", [{
+        kind: "path",
+        tool: "write_file",
+        path: unresolved,
+        operand: false,
+      }]),
+      undefined,
+    ],
+  ];
+  for (const [name, asked, want] of rows) test(name, () => assertEquals(grantFor(asked), want));
+});
+
+describe("coveringGrant()", () => {
+  const approved = shell(part("bun test"), part("git status"));
+  const grant = grantFor(approved)!;
+  const rows: readonly (readonly [name: string, asked: Facts, covered: boolean])[] = [
+    ["the same call", approved, true],
+    ["a part of it", shell(part("git status")), true],
+    ["one command more", shell(part("bun test"), part("git status"), part("ls")), false],
+    ["one word more", shell(part("bun test core")), false],
+    ["the same letters in other words", shell(part("bun test", {}, ["bun test"])), false],
+    ["another spelling of the program", shell(part("./bun test")), false],
+    ["an assignment before it", shell(part("bun test", { assignments: ["CI=1"] })), false],
+    ["another box", { ...approved, box: "push" }, false],
+    ["another tool", { ...approved, tool: "mcp.sh.run" }, false],
+    ["a redirection", { ...approved, subjects: [...approved.subjects, path("write_file")] as never }, false],
+    ["when it has become destructive", { ...approved, risk: "destructive" }, false],
+  ];
+  for (const [name, asked, covered] of rows) {
+    test(name, () => assertEquals(coveringGrant([grant], asked), covered ? grant : undefined));
+  }
+
+  test("two grants do not add up", () => {
+    const grants = [grantFor(shell(part("bun test")))!, grantFor(shell(part("git status")))!];
+    assertEquals(coveringGrant(grants, approved), undefined);
+  });
+});
+
+// What was approved, in terms of its own: nothing here knows how a grant is kept.
+function sameSubject(a: Subject, b: Subject, one: Facts, other: Facts): boolean {
+  switch (a.kind) {
+    case "call":
+      return b.kind === "call" && JSON.stringify(one.args) === JSON.stringify(other.args);
+    case "part":
+      return b.kind === "part" && JSON.stringify(a.part.argv) === JSON.stringify(b.part.argv) &&
+        [a, b].every((s) => s.part.notUnderstood === undefined && s.part.assignments.length === 0);
+    case "path":
+      return b.kind === "path" && a.tool === b.tool && a.path.resolved === b.path.resolved &&
+        [a, b].every((s) => s.path.resolved !== undefined && s.path.protectedBy === undefined);
+    case "host":
+      return b.kind === "host" && a.host.host === b.host.host;
+  }
+}
+
+function isOperand(s: Subject): boolean {
+  return s.kind === "path" && s.operand;
+}
+
+describe("laws of grants", () => {
+  const families = ["shell", "file", "host", "plain"] as const;
+  const pair = fc.constantFrom(...families).chain((f) =>
+    fc.tuple(questionOf(f), questionOf(f)).map(([a, b]) => [a.facts, b.facts] as const)
+  );
+
+  test("a grant covers no call with a subject that was not approved", () => {
+    let covered = 0;
+    fc.assert(
+      fc.property(pair, ([approved, asked]) => {
+        const grant = grantFor(approved);
+        if (grant === undefined || coveringGrant([grant], asked) === undefined) return;
+        covered++;
+        assertEquals([asked.tool, asked.box], [approved.tool, approved.box]);
+        assert(asked.risk !== "destructive");
+        for (const subject of asked.subjects.filter((s) => !isOperand(s))) {
+          assert(approved.subjects.some((s) => sameSubject(subject, s, asked, approved)));
+        }
+      }),
+      tries(6_000),
+    );
+    assert(covered > 100, `only ${covered} covered calls were tried`);
+  }, 60_000);
+
+  test("what may be kept covers the same call again", () => {
+    fc.assert(
+      fc.property(pair, ([asked, other]) => {
+        const grant = grantFor(asked);
+        const another = grantFor(other);
+        const kept = [another, grant].filter((g) => g !== undefined);
+        assertEquals(coveringGrant(kept, asked) !== undefined, grant !== undefined);
+      }),
+      tries(1_500),
+    );
+  }, 60_000);
+});
