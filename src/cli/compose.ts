@@ -68,15 +68,25 @@ export async function openSession(
   try {
     opened = openLog(dir, settings, options);
   } catch (error) {
-    if (!(error instanceof LogFailure)) throw error;
-    return { ok: false, problems: [{ code: error.code, severity: "error", message: error.message }] };
+    return refusedLog(error);
   }
   try {
     return await start(context, settings, options, catalog, opened);
   } catch (error) {
-    opened.log.close();
-    throw error;
+    giveBack(opened);
+    return refusedLog(error);
   }
+}
+
+// A session in which nothing ran leaves nothing behind; one that was there before stays.
+function giveBack({ log, events }: Opened): void {
+  if (events.length === 0) log.discard();
+  else log.close();
+}
+
+function refusedLog(error: unknown): Loaded<never> {
+  if (!(error instanceof LogFailure)) throw error;
+  return { ok: false, problems: [{ code: error.code, severity: "error", message: error.message }] };
 }
 
 async function start(
@@ -87,7 +97,7 @@ async function start(
   opened: Opened & { readonly id: string },
 ): Promise<Loaded<Session>> {
   const refuse = (problems: readonly Problem[]): Loaded<Session> => {
-    opened.log.close();
+    giveBack(opened);
     return { ok: false, problems };
   };
   const initial = replay(opened.events);

@@ -9,11 +9,12 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { LogFailure } from "../agent/ports.ts";
 import type { Draft, Event } from "../core/event.ts";
 import { firstHash } from "../core/session.ts";
@@ -25,6 +26,8 @@ export type SessionLog = {
   append(draft: Draft): Event;
   sync(): void;
   close(): void;
+  /** Closes and removes the whole session, as if it had never been opened: for a start that was refused. */
+  discard(): void;
 };
 export type Opened = {
   readonly log: SessionLog;
@@ -132,6 +135,12 @@ function openedLog(
   release: () => void,
 ): SessionLog {
   let open = true;
+  const close = () => {
+    if (!open) return;
+    open = false;
+    closeSync(file);
+    release();
+  };
   return {
     path,
     append(draft) {
@@ -147,11 +156,10 @@ function openedLog(
         throw cannot("sync", path, error);
       }
     },
-    close() {
-      if (!open) return;
-      open = false;
-      closeSync(file);
-      release();
+    close,
+    discard() {
+      close();
+      rmSync(dirname(path), { recursive: true, force: true });
     },
   };
 }
