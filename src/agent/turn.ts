@@ -7,7 +7,7 @@ import { LogFailure, ModelFailure, type Tool } from "./ports.ts";
 import { isSideBySide, prepareCall, runPrepared, type TurnHooks } from "./tool_call.ts";
 import { buildContext } from "../core/context.ts";
 import type { Denial, StopReason } from "../core/event.ts";
-import type { CallBlock, ToolDefinition, Usage } from "../core/message.ts";
+import { type CallBlock, noUsage, type ToolDefinition, type Usage } from "../core/message.ts";
 import { finalText, type SessionState } from "../core/session.ts";
 import { canonicalJson } from "../core/text.ts";
 
@@ -40,6 +40,7 @@ export type TurnInput = {
 /** Never throws: every fault of the outside world is a stop reason. The log holds a whole turn when it returns. */
 export async function runTurn(agent: Agent, input: TurnInput): Promise<TurnEnd> {
   const deadline = startDeadline(agent.clock, agent.policy.limits.wallTimeMs);
+  const before = agent.recorder.state.turn.number;
   let stop: Stop;
   try {
     agent.recorder.emit("user.message", { content: input.message, actor: input.actor });
@@ -50,7 +51,10 @@ export async function runTurn(agent: Agent, input: TurnInput): Promise<TurnEnd> 
   } finally {
     deadline.stop();
   }
-  return endTurn(agent, stop);
+  const end = endTurn(agent, stop);
+  // A turn whose message could not be recorded never began: what the state holds is the turn before.
+  const { turn } = agent.recorder.state;
+  return turn.number > before ? end : { ...end, text: "", usage: noUsage, denied: [] };
 }
 
 async function iterate(agent: Agent, signal: AbortSignal, deadline: Deadline): Promise<Stop> {
@@ -256,7 +260,13 @@ function endTurn(agent: Agent, stop: Stop): TurnEnd {
     }
   }
   const { usage, denied } = recorder.state.turn;
-  return { ...end, text: finalText(recorder.state), usage, denied };
+  return { ...end, text: answerOf(recorder.state), usage, denied };
+}
+
+// Of this turn alone: one that failed at its start has no answer, least of all that of the turn before.
+function answerOf(state: SessionState): string {
+  const start = state.transcript.findLastIndex((e) => e.kind === "user");
+  return finalText({ ...state, transcript: state.transcript.slice(start + 1) });
 }
 
 /** Gives every open call a result, every open skill an end, and the turn its last event. */
