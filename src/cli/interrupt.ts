@@ -1,8 +1,11 @@
 // Signals: the first one cancels what runs and lets it end in order, the second one ends the process at once.
 import process from "node:process";
+import { exitCodes } from "../core/outcome.ts";
 
 export type Interrupt = {
-  /** A signal for the next turn; aborted with reason `SIGINT` or `SIGTERM`. */
+  /** The signal of what runs now; aborted with reason `SIGINT` or `SIGTERM`. */
+  readonly signal: AbortSignal;
+  /** A new one, for the next turn: what came before it does not count any more. */
   next(): AbortSignal;
   /** As if the key had been pressed. */
   press(): void;
@@ -11,11 +14,21 @@ export type Interrupt = {
   stop(): void;
 };
 
-export function catchInterrupts(onSecond: () => void): Interrupt {
+/** What was asked was not answered, since the person broke off: nothing is to be concluded from it. */
+export class Interrupted extends Error {
+  constructor() {
+    super("interrupted");
+    this.name = "Interrupted";
+  }
+}
+
+export function catchInterrupts(): Interrupt {
   let controller = new AbortController();
   let received: "SIGINT" | "SIGTERM" | undefined;
   const on = (name: "SIGINT" | "SIGTERM") => {
-    if (controller.signal.aborted) return onSecond();
+    if (controller.signal.aborted) {
+      process.exit(name === "SIGINT" ? exitCodes.interrupted : exitCodes.terminated);
+    }
     received = name;
     controller.abort(name);
   };
@@ -25,6 +38,9 @@ export function catchInterrupts(onSecond: () => void): Interrupt {
   process.on("SIGTERM", onTerm);
   process.on("SIGHUP", onTerm);
   return {
+    get signal() {
+      return controller.signal;
+    },
     next() {
       controller = new AbortController();
       received = undefined;

@@ -39,6 +39,13 @@ export function resultJson(end: TurnEnd, session: SessionRef): string {
   }\n`;
 }
 
+/** The same for an answer that took no turn, such as a list. */
+export function answerJson(text: string): string {
+  return `${
+    JSON.stringify({ resultVersion, ok: true, exit: exitCodes.done, reason: "final", result: text })
+  }\n`;
+}
+
 /** What is wrong before anything ran: to stderr as lines, or to stdout as JSON. */
 export function reportProblems(output: Output, problems: readonly Problem[], json: boolean): number {
   // A log that cannot be written or does not hold is not a slip of the operator's.

@@ -4,6 +4,7 @@ import { exitCodes } from "../core/outcome.ts";
 import { nearest } from "../core/problem.ts";
 import type { CommandModule, Context } from "./command.ts";
 import { environmentFaults, readHost } from "./host.ts";
+import { Interrupted } from "./interrupt.ts";
 import { createOutput, type Output } from "./output.ts";
 import { hiddenVerbs, verbs } from "./verbs.ts";
 import { version } from "./version.ts";
@@ -32,6 +33,7 @@ async function guarded(context: Context): Promise<number> {
     }
     return await dispatch(context);
   } catch (error) {
+    if (error instanceof Interrupted) return exitCodes.interrupted;
     output.note(output.safe(error instanceof Error ? error.stack ?? error.message : String(error)));
     output.note("this is an error in writ itself; please report it with the lines above");
     return exitCodes.bug;

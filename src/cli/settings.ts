@@ -14,6 +14,7 @@ import { builtinTools } from "../tools/registry.ts";
 import { mainArgument } from "../tools/main_argument.ts";
 import { placeOf } from "./agent_parts.ts";
 import type { Context, PolicyOptions } from "./command.ts";
+import { Interrupted } from "./interrupt.ts";
 import type { Output } from "./output.ts";
 import type { Terminal } from "./terminal.ts";
 import { version } from "./version.ts";
@@ -27,11 +28,14 @@ export type Settings = {
   readonly cwd: string;
 };
 
-/** Warnings and notices go to stderr; `terminal` is called only when there is a question. */
+/** Where somebody can be asked; `terminal` is called only when there is a question. */
+export type Asking = { terminal(): Terminal; readonly signal: AbortSignal };
+
+/** Notices go to stderr, save when they were said before (`silent`). Throws Interrupted when a question was broken off. */
 export async function loadSettings(
   context: Context,
   options: PolicyOptions,
-  terminal: (() => Terminal) | undefined,
+  asking: Asking | undefined,
   how?: "silent",
 ): Promise<Loaded<Settings>> {
   const { host, output } = context;
@@ -55,9 +59,7 @@ export async function loadSettings(
     policies: (options.policy ?? []).map((file) => resolve(host.cwd, file)),
     ...(options.trust === true ? { trustFlag: "trusted" as const } : {}),
     ...(options.untrusted === true ? { trustFlag: "untrusted" as const } : {}),
-    ...(terminal === undefined
-      ? {}
-      : { askTrust: (root, content) => askTrust(terminal(), output, root, content) }),
+    ...(asking === undefined ? {} : { askTrust: (root, content) => askTrust(asking, output, root, content) }),
     matchesExample: (policy) => (rule, example) => matchesExample(policy, surroundings, rule, example),
   });
   if (!loaded.ok) return loaded;
@@ -72,8 +74,9 @@ export async function loadSettings(
   };
 }
 
+// Only an answer is kept: Ctrl-C and the end of the input are none.
 async function askTrust(
-  terminal: Terminal,
+  asking: Asking,
   output: Output,
   root: string,
   content: WorkspaceContent,
@@ -83,7 +86,11 @@ async function askTrust(
     output.note(`  ${item.kind.padEnd(12)} ${escapeLine(item.path)} (${item.files} files)`);
   }
   output.note("trust lets Writ read these; it is asked again when they change");
-  const answer = (await terminal.ask("  trust them? [y/N] ") ?? "").trim().toLowerCase();
+  const terminal = asking.terminal();
+  await terminal.discardTyped();
+  const typed = await terminal.ask("  trust them? [y/N] ", asking.signal).catch(() => undefined);
+  if (typed === undefined) throw new Interrupted();
+  const answer = typed.trim().toLowerCase();
   return answer === "y" || answer === "yes" ? "trusted" : "untrusted";
 }
 

@@ -1,7 +1,6 @@
 // `writ chat`: turns at the terminal. Ctrl-C cancels a turn; at the prompt, or twice, it ends the chat.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import process from "node:process";
 import { clearSkills } from "../../agent/skill_desk.ts";
 import { runTurn, type TurnEnd } from "../../agent/turn.ts";
 import { exitCodes } from "../../core/outcome.ts";
@@ -11,7 +10,7 @@ import { terminalApprover } from "../approver.ts";
 import type { CommandModule, Context } from "../command.ts";
 import { loadCatalog } from "../catalog.ts";
 import { openSession, type Session } from "../compose.ts";
-import { catchInterrupts, type Interrupt } from "../interrupt.ts";
+import { catchInterrupts, type Interrupt, Interrupted } from "../interrupt.ts";
 import { exitOf, reportEnd, reportProblems, reportUsage } from "../result.ts";
 import { loadSettings } from "../settings.ts";
 import { askSkills, listSkills } from "../skill_words.ts";
@@ -43,11 +42,14 @@ async function talk(context: Context, options: RunOptions): Promise<number> {
     );
   }
   const historyFile = join(stateFolder(host), "history");
-  const interrupt = catchInterrupts(() => process.exit(exitCodes.interrupted));
+  const interrupt = catchInterrupts();
   const terminal = openTerminal({ history: readHistory(historyFile), onInterrupt: () => interrupt.press() });
   let session: Session | undefined;
   try {
-    const settings = await loadSettings(context, options, () => terminal);
+    const settings = await loadSettings(context, options, {
+      terminal: () => terminal,
+      signal: interrupt.signal,
+    });
     if (!settings.ok) return reportProblems(output, settings.problems, options.json === true);
     const opened = await openSession(context, settings.value, loadCatalog(settings.value), {
       ...options,
@@ -77,15 +79,19 @@ async function loop(chat: Chat): Promise<number> {
     } catch {
       text = undefined;
     }
-    if (text === undefined) return last?.stop === "audit_error" ? exitCodes.audit : exitCodes.done;
+    if (text === undefined) return exitCodes.done;
     if (text.trim() === "") continue;
     const command = chatCommand(chat, text.trim());
     if (command === "quit") return exitCodes.done;
     if (command === "handled") continue;
-    await reload(chat);
-    const end = await take(chat, text);
-    last = end ?? last;
-    if (end?.stop === "audit_error") return exitCodes[exitOf(end)];
+    try {
+      await reload(chat);
+      last = await take(chat, text) ?? last;
+    } catch (error) {
+      // Broken off at a question before the turn: the next message may come.
+      if (!(error instanceof Interrupted)) throw error;
+    }
+    if (last?.stop === "audit_error") return exitCodes[exitOf(last)];
   }
 }
 
@@ -110,12 +116,11 @@ async function take(chat: Chat, text: string): Promise<TurnEnd | undefined> {
       output.result(`${listSkills(chat.session.agent.catalog)}\n`);
       return undefined;
     case "turn": {
-      const signal = chat.interrupt.next();
       const end = await runTurn(agent, {
         message: asked.message,
         actor: host.user,
         skills: asked.skills,
-        signal,
+        signal: chat.interrupt.signal,
       });
       reportEnd(output, end);
       return end;
@@ -137,7 +142,7 @@ const commands: readonly { readonly name: string; readonly help: string }[] = [
 // A word with a slash that nobody knows is a slip, not a message for the model.
 function chatCommand(chat: Chat, text: string): "quit" | "handled" | "message" {
   const { output } = chat.context;
-  const word = /^\/[A-Za-z-]+(?=\s|$)/.exec(text)?.[0];
+  const word = /^\/[\p{L}\p{N}_-]+(?=\s|$)/u.exec(text)?.[0];
   if (word === undefined || word === "/skill" || word === "/discover-skills") return "message";
   if (word === "/quit" || word === "/exit") return "quit";
   if (word === "/help") {
@@ -176,7 +181,8 @@ function statusLines(chat: Chat): readonly string[] {
 // A policy file that changed is read at the start of a turn; one that does not load leaves the old one in force.
 async function reload(chat: Chat, how?: "rescan"): Promise<void> {
   const { output } = chat.context;
-  const settings = await loadSettings(chat.context, chat.options, () => chat.terminal);
+  const asking = { terminal: () => chat.terminal, signal: chat.interrupt.signal };
+  const settings = await loadSettings(chat.context, chat.options, asking, "silent");
   const problems = settings.ok ? await chat.session.adopt(settings.value, how) : settings.problems;
   if (problems.length === 0) return;
   for (const problem of problems) output.note(output.paint.yellow(output.safe(showProblem(problem))));

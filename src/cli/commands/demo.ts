@@ -87,7 +87,7 @@ async function show(context: Context, options: DemoOptions): Promise<number> {
   say(`\n  repository  ${repository}  (branch discount has a defect that its own test does not see)`);
   say(`  policy      ${policyFile}`);
   say(`  skills      ${join(folder, "skills")}, and those inside the executable`);
-  const interrupt = catchInterrupts(() => process.exit(exitCodes.interrupted));
+  const interrupt = catchInterrupts();
   let terminal: Terminal | undefined;
   let session: Session | undefined;
   try {

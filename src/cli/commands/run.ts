@@ -1,5 +1,4 @@
 // `writ run`: one turn, the answer on standard output, the exit code says how it ended.
-import process from "node:process";
 import type { Command } from "commander";
 import { runTurn } from "../../agent/turn.ts";
 import type { Event } from "../../core/event.ts";
@@ -16,7 +15,7 @@ import {
 import { catchInterrupts } from "../interrupt.ts";
 import { readPrompt } from "../prompt.ts";
 import { renderEvent } from "../render.ts";
-import { exitOf, reportEnd, reportProblems, reportUsage, resultJson } from "../result.ts";
+import { answerJson, exitOf, reportEnd, reportProblems, reportUsage, resultJson } from "../result.ts";
 import { openSession, type Session } from "../compose.ts";
 import { loadSettings } from "../settings.ts";
 import { askSkills } from "../skill_words.ts";
@@ -62,17 +61,21 @@ export async function runOnce(
   if (!prompt.ok && options.skill === undefined) return reportUsage(output, prompt.message, json);
   if (prompt.ok && prompt.note !== undefined) output.note(output.paint.dim(prompt.note));
   const interactive = options.unattended !== true && host.stdinIsTerminal && host.stderrIsTerminal;
-  const interrupt = catchInterrupts(() => process.exit(exitCodes.interrupted));
+  const interrupt = catchInterrupts();
   let terminal: Terminal | undefined;
   const openOnce = () => terminal ??= openTerminal({ history: [], onInterrupt: () => interrupt.press() });
   let session: Session | undefined;
   try {
-    const settings = await loadSettings(context, options, interactive ? openOnce : undefined);
+    const settings = await loadSettings(
+      context,
+      options,
+      interactive ? { terminal: openOnce, signal: interrupt.signal } : undefined,
+    );
     if (!settings.ok) return reportProblems(output, settings.problems, json);
     const catalog = loadCatalog(settings.value);
     const asked = askSkills(catalog.catalog, prompt.ok ? prompt.text : "", options.skill ?? []);
     if (asked.kind === "answer") {
-      output.result(`${asked.text}\n`);
+      output.result(json ? answerJson(asked.text) : `${asked.text}\n`);
       return exitCodes.done;
     }
     if (asked.kind === "fault") return reportUsage(output, asked.message, json);
@@ -91,7 +94,7 @@ export async function runOnce(
       message: asked.message,
       actor: host.user,
       skills: asked.skills,
-      signal: interrupt.next(),
+      signal: interrupt.signal,
     });
     if (json) output.result(resultJson(end, session.ref()));
     else {
