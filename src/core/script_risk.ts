@@ -166,10 +166,11 @@ function pipes(code: string): boolean {
 
 // `print (a > b)` compares.
 function withoutGroups(code: string): string {
-  let text = code;
-  for (let last = ""; last !== text;) {
-    last = text;
-    text = text.replace(/\([^()]*\)/g, " ");
+  let text = "", depth = 0;
+  for (const c of code) {
+    if (c === "(") depth++;
+    else if (c === ")") depth = Math.max(0, depth - 1);
+    else if (depth === 0) text += c;
   }
   return text;
 }

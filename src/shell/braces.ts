@@ -1,10 +1,12 @@
 // Brace expansion as bash does it before everything else: on the raw text of a word.
 
 const mostWords = 512;
+const mostBraces = 32;
 
 /** The raw words that a raw word stands for; undefined when that cannot be told from the text alone. */
 export function expandBraces(raw: string): readonly string[] | undefined {
   if (/[$`]|[<>]\(/.test(raw)) return undefined;
+  if (raw.split("{").length > mostBraces) return undefined;
   const words = expand(raw, 0);
   return words.length > mostWords ? undefined : words;
 }

@@ -22,7 +22,16 @@ import {
   unwrap,
   type Wrapped,
 } from "./unwrap.ts";
-import { assignmentShape, changesLook, quoted, type Shape, shapeOf, shapesOf } from "./words.ts";
+import {
+  assignmentShape,
+  changesLook,
+  gluedShape,
+  mixesBraces,
+  quoted,
+  type Shape,
+  shapeOf,
+  shapesOf,
+} from "./words.ts";
 
 export type Fault = { readonly code: string; readonly message: string };
 export type Level = Part["level"];
@@ -46,7 +55,7 @@ export type Collected = {
   readonly faults: Fault[];
   /** A cd, or something that may hold one, was seen. */
   moved: boolean;
-  /** How many commands were found inside others. */
+  /** How many words were looked at in commands inside others. */
   unwrapped: number;
 };
 
@@ -58,12 +67,14 @@ type Context = {
   readonly statusHidden: boolean;
   /** Wrappers and shell texts around this node. */
   readonly depth: number;
+  /** Words with braces may be other words. */
+  readonly mixed?: true;
   /** What the command reads from the pipe before it, when that is known. */
   readonly input?: string;
 };
 
 const deepest = 48;
-const mostInner = 4096;
+const mostUnwrapped = 100_000;
 
 /** Collects everything from a parsed source, in the order of the text. */
 export function collect(script: ParsedScript, source: string): Collected {
@@ -196,7 +207,7 @@ function pipeline(node: Extract<Node, { type: "Pipeline" }>, at: Context): void 
   const [first] = node.commands;
   let inner = node.commands.length > 1 || negated ? hide(at) : at;
   if (timed) {
-    const words = node.commands.length === 1 && first?.type === "Command" ? commandShapes(first) : [];
+    const words = node.commands.length === 1 && first?.type === "Command" ? commandShapes(first, at) : [];
     const why = "`time` runs another command";
     const time: Shape = { text: "time", path: "time" };
     if (words.length > 0) {
@@ -213,7 +224,7 @@ function pipeline(node: Extract<Node, { type: "Pipeline" }>, at: Context): void 
 
 // What `echo` and `cat <<…` are sure to write into the pipe.
 function printed(node: Command, at: Context): string | undefined {
-  const words = commandShapes(node);
+  const words = commandShapes(node, at);
   const [redirect] = node.redirects;
   if (words.length === 1 && words[0]?.text === "cat" && redirect !== undefined) {
     return readRedirect(redirect, textOf(redirect, at)).input;
@@ -221,12 +232,28 @@ function printed(node: Command, at: Context): string | undefined {
   return literalOutput(words);
 }
 
-function commandShapes(node: Command): readonly Shape[] {
-  if (node.name === undefined) return [];
-  return [
-    ...shapesOf(node.name),
-    ...node.args.flatMap((arg) => arg.type === "Word" ? shapesOf(arg) : [assignmentShape(arg)]),
-  ];
+function commandShapes(node: Command, { mixed }: Context): readonly Shape[] {
+  const shapes: Shape[] = [];
+  let end = -1;
+  for (const word of [...(node.name === undefined ? [] : [node.name]), ...node.args]) {
+    const [first, ...others] = word.type !== "Word"
+      ? [assignmentShape(word)]
+      : mixed === true && word.text.includes("{")
+      ? [{
+        text: word.text,
+        path: word.text,
+        blur: { pieces: ["", ""], many: true },
+        why: `${quoted(word.text)} may be expanded`,
+      }]
+      : shapesOf(word);
+    const last = shapes.at(-1);
+    // The parser gives `a<(b)c` as three words; bash makes it one.
+    if (last !== undefined && first !== undefined && word.pos === end) {
+      shapes.splice(-1, 1, gluedShape(last, first), ...others);
+    } else if (first !== undefined) shapes.push(first, ...others);
+    end = word.end;
+  }
+  return shapes;
 }
 
 type Draft = {
@@ -250,7 +277,7 @@ function simple(node: Command, at: Context): void {
   const prefix = node.prefix.filter((p): p is Assignment => p.type === "Assignment");
   const shapes = prefix.map(assignmentShape);
   why ??= shapes.find((s) => s.why !== undefined)?.why;
-  const words = commandShapes(node);
+  const words = commandShapes(node, at);
   if (words.length > 0 || prefix.length > 0 || why !== undefined) {
     addPart(at, {
       words,
@@ -269,6 +296,8 @@ function simple(node: Command, at: Context): void {
 function addPart(at: Context, draft: Draft): void {
   const { out, level } = at;
   const { words, assignments } = draft;
+  const mistaken = words.find((w) => w.unclear === true);
+  if (mistaken !== undefined) unclear(mistaken.text, out);
   const wrapped: Wrapped = draft.keyword === true ? { inner: [] } : unwrap(words);
   const unknown = draft.keyword === true ? undefined : draft.why;
   const hard = unknown ?? words.find((w) => w.why !== undefined)?.why ?? programGlob(words) ??
@@ -305,7 +334,8 @@ function programGlob(words: readonly Shape[]): string | undefined {
 
 function addInner(at: Context, inner: Inner): void {
   const { out } = at;
-  if (at.depth >= deepest || ++out.unwrapped > mostInner) {
+  out.unwrapped += inner.kind === "command" ? inner.words.length : 1 + inner.text.length / 4;
+  if (at.depth >= deepest || out.unwrapped > mostUnwrapped) {
     if (!out.faults.some((f) => f.code === "too_complex")) {
       out.faults.push({ code: "too_complex", message: "the command nests too many commands in one another" });
     }
@@ -393,8 +423,16 @@ function hasEffect(node: SyntaxNode): boolean {
 
 function arithmetic(node: SyntaxNode, at: Context): void {
   descend(node, at);
+  quotedArithmetic(textOf(node, at), at);
   if (!/^[\s0-9+\-*/%<>=!&|()]*$/.test(textOf(node, at))) {
     shadow(node, at, `${quoted(textOf(node, at))} is computed`);
+  }
+}
+
+// Quotes do not quote where bash computes: what looks like a text in them runs.
+function quotedArithmetic(text: string, at: Context): void {
+  if (/['"]/.test(text) && /\$\(|`/.test(text)) {
+    addInner(at, { kind: "script", text: `: "${text.replace(/['"]/g, "")}"` });
   }
 }
 
@@ -418,9 +456,29 @@ function test(node: SyntaxNode, at: Context): void {
   }
 }
 
+// Bash takes this apart in another way than the parser: what it would run is not known.
+function unclear(text: string, out: Collected): void {
+  const message = `${quoted(text)} can be read in two ways; put a blank where a word ends, or quote it`;
+  out.faults.push({ code: "unclear_syntax", message });
+}
+
 // Finds the scripts inside words, values, here-documents and expressions.
 function descend(node: SyntaxNode, at: Context): void {
   if (node.type === "Script") return walkScript(node, hide(inside(at)));
+  if (node.type === "CommandExpansion" && mixesBraces(node.text)) at = { ...at, mixed: true };
+  if (node.type === "Assignment" && node.value.type === "Word" && node.value.text.startsWith("(")) {
+    unclear(textOf(node, at), at.out);
+  }
+  if (node.type === "HereDoc" && node.closing === undefined) {
+    at.out.faults.push({
+      code: "syntax_error",
+      message: "the command is not valid bash: a here-document has no end",
+    });
+  }
+  if (node.type === "Redirect" && /^[<>]&$/.test(node.operator) && /^-./.test(node.target?.text ?? "")) {
+    unclear(textOf(node, at), at.out);
+  }
+  if (node.type === "ArithmeticExpansion") quotedArithmetic(node.text, at);
   if (node.type === "BraceExpansion" || node.type === "ExtendedGlob") {
     // Their raw text may hold what the tree does not show.
     if (/[$`]|[<>]\(/.test(node.text) && (node.parts ?? []).length === 0) {

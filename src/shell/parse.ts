@@ -37,6 +37,13 @@ function refusal(command: string): Fault | undefined {
       message: `the command is longer than ${longestCommand} bytes; write it to a script file and run that`,
     };
   }
+  // Bash joins lines before it looks for operators, the parser after.
+  if (/\$\\\n|[0-9}](\\\n)+[<>]|[<>&|;(](\\\n)+[<>&|;(]/.test(command)) {
+    return {
+      code: "unclear_syntax",
+      message: "a line is continued within an operator or right after a `$`; put the line break elsewhere",
+    };
+  }
   if (!command.isWellFormed()) return { code: "not_unicode", message: "the command is not valid Unicode" };
   if (parseScript(command).commands.length === 0) {
     const [error] = parseScript(command).errors ?? [];

@@ -49,10 +49,9 @@ function command(words: readonly Shape[], assignments: readonly string[] = []): 
   return { kind: "command", words, assignments };
 }
 
+// What is not known stands as written, and is as little known in the text that is made of it.
 function joined(words: readonly Shape[]): Inner {
-  return words.every((w) => w.blur === undefined)
-    ? { kind: "script", text: words.map((w) => w.text).join(" ") }
-    : command(words);
+  return { kind: "script", text: words.map((w) => w.text).join(" ") };
 }
 
 function unwrapBuiltin(program: string, words: readonly Shape[]): Wrapped | undefined {
@@ -123,7 +122,8 @@ function subscripts(args: readonly Shape[]): Wrapped | undefined {
 
 /** Whether a word holds a subscript that would run a command when it is computed. */
 export function hasSubscriptCommand(text: string): boolean {
-  return /\[.*(\$\(|`)/s.test(text);
+  const open = text.indexOf("[");
+  return open >= 0 && /\$\(|`/.test(text.slice(open));
 }
 
 function unwrapShell(program: string, words: readonly Shape[]): Wrapped {

@@ -11,17 +11,34 @@ export type Shape = {
   readonly blur?: { readonly pieces: readonly string[]; readonly many: boolean; readonly glob?: true };
   /** Why no allow rule can say this word. */
   readonly why?: string;
+  /** The parser left something as text that bash does not. */
+  readonly unclear?: true;
 };
 
 /** Any number of words of which nothing is known. */
 export const anyWords: Shape = { text: "…", path: "…", blur: { pieces: ["", ""], many: true } };
+
+/** Two shapes without a blank between them. */
+export function gluedShape(a: Shape, b: Shape): Shape {
+  const left = a.blur?.pieces ?? [a.text];
+  const right = b.blur?.pieces ?? [b.text];
+  const pieces = [...left.slice(0, -1), (left.at(-1) ?? "") + (right[0] ?? ""), ...right.slice(1)];
+  const why = a.why ?? b.why;
+  const many = a.blur?.many === true || b.blur?.many === true;
+  return {
+    text: a.text + b.text,
+    path: a.path + b.text,
+    ...(pieces.length === 1 ? {} : { blur: { pieces, many } }),
+    ...(why === undefined ? {} : { why }),
+  };
+}
 
 /** What the word becomes; several shapes when braces make it several words. */
 export function shapesOf(word: Word): readonly Shape[] {
   if (word.parts?.some((p) => p.type === "BraceExpansion") !== true) return [shapeOf(word)];
   const why = `${quoted(word.text)} is a brace expansion`;
   const raw = expandBraces(word.text);
-  const words = raw === undefined ? undefined : reparse(raw);
+  const words = raw === undefined || raw.length < 2 ? undefined : reparse(raw);
   if (words === undefined) {
     return [{ text: word.text, path: word.text, blur: { pieces: ["", ""], many: true }, why }];
   }
@@ -32,7 +49,8 @@ function reparse(raw: readonly string[]): readonly Word[] | undefined {
   const words: Word[] = [];
   for (const text of raw) {
     if (text === "") continue;
-    const script = parseScript(`: ${text}`);
+    // Not a comment: it is in the middle of its command.
+    const script = parseScript(`: ${text.startsWith("#") ? "\\" : ""}${text}`);
     const [statement, more] = script.commands;
     if (statement?.command.type !== "Command" || more !== undefined || script.errors !== undefined) {
       return undefined;
@@ -70,15 +88,38 @@ function unknown(text: string, why: string): Shape {
   return { text, path: text, blur: { pieces: ["", ""], many: true }, why };
 }
 
-type Draft = { text: string; pieces: string[]; many: boolean; glob: boolean; why: string | undefined };
+type Draft = {
+  text: string;
+  pieces: string[];
+  many: boolean;
+  glob: boolean;
+  why: string | undefined;
+  unclear: boolean;
+};
 
 /** The word by itself, braces not expanded. */
 export function shapeOf(word: Word): Shape {
-  const draft: Draft = { text: "", pieces: [""], many: false, glob: true, why: undefined };
+  const draft: Draft = { text: "", pieces: [""], many: false, glob: true, why: undefined, unclear: false };
   const { parts } = word;
   if (parts === undefined) known(draft, word.value, word.text);
   else for (const part of parts) add(draft, part, false);
+  // Braces that the parser takes literally, such as `a{},b}`, are expanded by bash all the same.
+  if (hidesBraces(word)) {
+    draft.many = true;
+    draft.pieces = ["", ""];
+    draft.glob = false;
+    draft.why ??= `${quoted(word.text)} is a brace expansion`;
+  }
   return finish(draft, tildeOf(word));
+}
+
+function hidesBraces(word: Word): boolean {
+  if (!word.text.includes("{")) return false;
+  const bare = word.parts === undefined
+    ? word.text
+    : word.parts.map((p) => p.type === "Literal" || p.type === "Glob" ? p.text : "_").join("");
+  const plain = bare.replace(/\\./gs, "_");
+  return /,|\.\./.test(plain.slice(plain.indexOf("{") + 1, Math.max(0, plain.lastIndexOf("}"))));
 }
 
 function finish(draft: Draft, tilde: "none" | "home" | "other" | "quoted"): Shape {
@@ -100,6 +141,7 @@ function finish(draft: Draft, tilde: "none" | "home" | "other" | "quoted"): Shap
       ? {}
       : { blur: { pieces, many: draft.many, ...(draft.glob ? { glob: true as const } : {}) } }),
     ...(draft.why === undefined ? {} : { why: draft.why }),
+    ...(draft.unclear ? { unclear: true as const } : {}),
   };
 }
 
@@ -113,7 +155,9 @@ function tildeOf(word: Word): "none" | "home" | "other" | "quoted" {
 function known(draft: Draft, value: string, raw: string | undefined): void {
   draft.text += value;
   draft.pieces[draft.pieces.length - 1] += value;
-  if (raw !== undefined && changesLook(raw)) {
+  if (raw === undefined) return;
+  if (/[<>&|;()`]|\$[({]/.test(raw.replace(/\\./gs, ""))) draft.unclear = true;
+  if (changesLook(raw)) {
     draft.why ??= `an invisible or control character stands in ${quoted(raw)}`;
   }
 }
@@ -129,9 +173,14 @@ function hole(draft: Draft, text: string, many: boolean, why: string | undefined
 function add(draft: Draft, part: WordPart, inQuotes: boolean): void {
   switch (part.type) {
     case "Literal":
+      if (inQuotes && /`|\$[({]/.test(part.text.replace(/\\./gs, ""))) draft.unclear = true;
       return known(draft, part.value, inQuotes ? undefined : part.text);
-    case "SingleQuoted":
     case "AnsiCQuoted":
+      if (part.text.includes("\\\n")) {
+        return hole(draft, part.text, false, `${quoted(part.text)} is not understood`);
+      }
+      return known(draft, part.value, undefined);
+    case "SingleQuoted":
       return known(draft, part.value, undefined);
     case "LocaleString":
       draft.why ??= `${quoted(part.text)} may be translated`;
@@ -154,7 +203,12 @@ function add(draft: Draft, part: WordPart, inQuotes: boolean): void {
         `${quoted(part.text)} is a variable`,
       );
     case "CommandExpansion":
-      return hole(draft, part.text, !inQuotes, `${quoted(part.text)} is the output of a command`);
+      return hole(
+        draft,
+        part.text,
+        !inQuotes || mixesBraces(part.text),
+        `${quoted(part.text)} is the output of a command`,
+      );
     case "ProcessSubstitution":
       return hole(draft, part.text, false, `${quoted(part.text)} runs a command`);
     case "ArithmeticExpansion":
@@ -166,13 +220,18 @@ function add(draft: Draft, part: WordPart, inQuotes: boolean): void {
   }
 }
 
+/** Quotes inside backquotes inside quotes: to bash's brace expansion the inner ones end the outer ones. */
+export function mixesBraces(substitution: string): boolean {
+  return substitution.startsWith("`") && substitution.includes("{") && substitution.includes('"');
+}
+
 function computed(text: string): string {
   return `${quoted(text)} is computed`;
 }
 
 /** A text in backticks, on one line, cut when it is long. */
 export function quoted(text: string): string {
-  const line = escapeLine(text).replace(
+  const line = escapeLine(text.slice(0, 64)).replace(
     /[\u00a0\u2000-\u200a\u202f\u205f\u3000]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
