@@ -5,13 +5,10 @@ import process from "node:process";
 /** Takes the lock at once or says who has it. `release` may be called more than once. */
 export function takeLock(path: string): { readonly release: () => void } | { readonly heldBy: string } {
   for (let attempt = 0; attempt < 3; attempt++) {
-    try {
-      const file = openSync(path, "wx", 0o600);
-      writeSync(file, holderId(process.pid));
-      closeSync(file);
+    const file = createNew(path);
+    if (file !== undefined) {
+      sign(file, path);
       return { release: () => releaseLock(path) };
-    } catch (error) {
-      if (!isCode(error, "EEXIST")) throw error;
     }
     const holder = readHolder(path);
     if (holder === undefined) continue;
@@ -22,6 +19,26 @@ export function takeLock(path: string): { readonly release: () => void } | { rea
     removeIfStill(path, holder);
   }
   return { heldBy: "another process" };
+}
+
+function createNew(path: string): number | undefined {
+  try {
+    return openSync(path, "wx", 0o600);
+  } catch (error) {
+    if (isCode(error, "EEXIST")) return undefined;
+    throw error;
+  }
+}
+
+function sign(file: number, path: string): void {
+  try {
+    writeSync(file, holderId(process.pid));
+  } catch (error) {
+    releaseLock(path);
+    throw error;
+  } finally {
+    closeSync(file);
+  }
 }
 
 // A process id alone may be reused; with its start time it may not.

@@ -9,6 +9,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -47,17 +48,32 @@ export function createLog(dir: string, id: string): Opened {
   } catch (error) {
     throw cannot("create", folder, error);
   }
-  const release = lockOrThrow(folder, id);
   try {
-    const file = openSync(join(folder, "log.jsonl"), "ax", 0o600);
-    syncFolder(folder);
-    return {
-      log: openedLog(join(folder, "log.jsonl"), file, { seq: 0, hash: firstHash, size: 0 }, release),
-      events: [],
-    };
+    const release = lockOrThrow(folder, id);
+    return { log: createFile(join(folder, "log.jsonl"), release), events: [] };
+  } catch (error) {
+    // A folder without a log is no session.
+    removeIfEmpty(folder);
+    throw error;
+  }
+}
+
+function createFile(path: string, release: () => void): SessionLog {
+  try {
+    const file = openSync(path, "ax", 0o600);
+    syncFolder(dirname(path));
+    return openedLog(path, file, { seq: 0, hash: firstHash, size: 0 }, release);
   } catch (error) {
     release();
-    throw cannot("create", join(folder, "log.jsonl"), error);
+    throw cannot("create", path, error);
+  }
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Somebody else's, or gone: the fault that led here says more.
   }
 }
 
@@ -116,16 +132,26 @@ export type SessionSummary = {
   readonly changedMs: number;
 };
 
-/** Sessions of this folder, the newest first. */
+/** Sessions of this folder, the newest first; none where there is no folder. Throws LogFailure when it cannot be read. */
 export function listSessions(dir: string): readonly SessionSummary[] {
   if (!existsSync(dir)) return [];
-  return readdirSync(dir).filter((id) => idPattern.test(id) && existsSync(join(dir, id, "log.jsonl"))).map(
-    (id) => {
-      const path = join(dir, id, "log.jsonl");
+  let names: readonly string[];
+  try {
+    names = readdirSync(dir);
+  } catch (error) {
+    throw cannot("list", dir, error);
+  }
+  return names.flatMap((id): SessionSummary[] => {
+    const path = join(dir, id, "log.jsonl");
+    if (!idPattern.test(id) || !existsSync(path)) return [];
+    try {
       const { size, mtimeMs } = statSync(path);
-      return { id, path, bytes: size, changedMs: mtimeMs };
-    },
-  ).sort((a, b) => b.changedMs - a.changedMs || (a.id < b.id ? 1 : -1));
+      return [{ id, path, bytes: size, changedMs: mtimeMs }];
+    } catch {
+      // Removed in between.
+      return [];
+    }
+  }).sort((a, b) => b.changedMs - a.changedMs || (a.id < b.id ? 1 : -1));
 }
 
 function openedLog(

@@ -6,7 +6,7 @@ import type { Event } from "../../core/event.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { escapeLine, escapeTerminal } from "../../core/text.ts";
 import { stateFolder } from "../../load/locate.ts";
-import { checkChain } from "../../store/chain.ts";
+import { type ChainReport, checkChain } from "../../store/chain.ts";
 import { listSessions, logPath, readLog } from "../../store/session_log.ts";
 import { type CommandModule, type Context, positiveInteger } from "../command.ts";
 import { renderEvent } from "../render.ts";
@@ -16,7 +16,7 @@ export const session: CommandModule = {
     command.description("read and check the record of past runs");
     withDir(command.command("list")).description("sessions, the newest first")
       .option("--limit <n>", "at most so many", positiveInteger, 50)
-      .action((options) => done(list(context, options)));
+      .action((options) => done(guarded(context, () => list(context, options))));
     withDir(command.command("show <id>")).description("what happened in a session")
       .option("--events", "every event as its log line")
       .action((id, options) => done(guarded(context, () => show(context, id, options))));
@@ -48,10 +48,20 @@ function guarded(context: Context, work: () => number): number {
   }
 }
 
+// One log that cannot be read is a finding, and must not hide the others.
+function checkLog(path: string): ChainReport {
+  try {
+    return checkChain(readLog(path));
+  } catch (error) {
+    if (!(error instanceof LogFailure)) throw error;
+    return { events: [], goodBytes: 0, tornBytes: 0, damage: { line: 1, message: error.message } };
+  }
+}
+
 function list(context: Context, options: DirOptions & { readonly limit: number }): number {
   const dir = folder(context, options);
   const rows = listSessions(dir).slice(0, options.limit).map((s) => {
-    const { events, damage } = checkChain(readLog(s.path));
+    const { events, damage } = checkLog(s.path);
     const first = events.find((e) => e.type === "user.message");
     const state = replay(events);
     return {
@@ -138,7 +148,7 @@ function verify(context: Context, id: string | undefined, options: DirOptions): 
     ? listSessions(dir).map((s) => ({ id: s.id, path: s.path }))
     : [{ id, path: logPath(dir, id) }];
   const reports = paths.map(({ id, path }) => {
-    const report = checkChain(readLog(path));
+    const report = checkLog(path);
     const torn = report.tornBytes > 0 ? `torn: ${report.tornBytes} bytes after the last event` : undefined;
     const fault = report.damage === undefined ? torn : `line ${report.damage.line}: ${report.damage.message}`;
     return {
