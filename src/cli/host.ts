@@ -1,5 +1,6 @@
 // The machine as the command line sees it. Everything ambient is read here, once, and passed on as a value.
 import { homedir, userInfo } from "node:os";
+import { isAbsolute } from "node:path";
 import process from "node:process";
 import { fstatSync } from "node:fs";
 
@@ -24,7 +25,7 @@ export function readHost(): Host {
     args: process.argv.slice(2),
     env: process.env,
     cwd: process.cwd(),
-    home: process.env["HOME"] ?? homedir(),
+    home: homeFolder(),
     uid: process.getuid?.() ?? -1,
     user: userName(),
     platform: `${process.platform}-${process.arch}`,
@@ -32,6 +33,17 @@ export function readHost(): Host {
     stdoutIsTerminal: process.stdout.isTTY === true,
     stderrIsTerminal: process.stderr.isTTY === true,
   };
+}
+
+// An empty or relative HOME names no folder; taken as it is, it would stand for the current one.
+function homeFolder(): string {
+  const named = process.env["HOME"] ?? homedir();
+  if (isAbsolute(named)) return named;
+  try {
+    return userInfo().homedir;
+  } catch {
+    return "/nonexistent";
+  }
 }
 
 function userName(): string {
