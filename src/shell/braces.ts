@@ -5,7 +5,7 @@ const mostBraces = 32;
 
 /** The raw words that a raw word stands for; undefined when that cannot be told from the text alone. */
 export function expandBraces(raw: string): readonly string[] | undefined {
-  if (/[$`]|[<>]\(/.test(raw)) return undefined;
+  if (/[$`]|[<>]\(/.test(raw.replace(/\\.|'[^']*'/gs, ""))) return undefined;
   if (raw.split("{").length > mostBraces) return undefined;
   const words = expand(raw, 0);
   return words.length > mostWords ? undefined : words;

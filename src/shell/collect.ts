@@ -232,7 +232,7 @@ function printed(node: Command, at: Context): string | undefined {
   return literalOutput(words);
 }
 
-function commandShapes(node: Command, { mixed }: Context): readonly Shape[] {
+function commandShapes(node: Command, { mixed, source }: Context): readonly Shape[] {
   const shapes: Shape[] = [];
   let end = -1;
   for (const word of [...(node.name === undefined ? [] : [node.name]), ...node.args]) {
@@ -248,12 +248,28 @@ function commandShapes(node: Command, { mixed }: Context): readonly Shape[] {
       : shapesOf(word);
     const last = shapes.at(-1);
     // The parser gives `a<(b)c` as three words; bash makes it one.
-    if (last !== undefined && first !== undefined && word.pos === end) {
+    if (last !== undefined && first !== undefined && touches(end, word.pos, source)) {
       shapes.splice(-1, 1, gluedShape(last, first), ...others);
     } else if (first !== undefined) shapes.push(first, ...others);
     end = word.end;
   }
   return shapes;
+}
+
+// Nothing but joined lines lies between.
+function touches(end: number, pos: number, source: string): boolean {
+  return end >= 0 && pos >= end && /^(\\\n)*$/.test(source.slice(end, pos));
+}
+
+// `X=1<(a)` and `>o<(a)` are one word to bash, two to the parser.
+function gluedElsewhere(node: Command, at: Context): boolean {
+  const children = [...node.prefix, ...(node.name === undefined ? [] : [node.name]), ...node.suffix];
+  return children.some((child, i) => {
+    const before = children[i - 1];
+    return child.type === "Word" && /^[<>]\(/.test(child.text) && before !== undefined &&
+      before.type !== "Word" &&
+      touches(before.end, child.pos, at.source);
+  });
 }
 
 type Draft = {
@@ -268,6 +284,7 @@ type Draft = {
 };
 
 function simple(node: Command, at: Context): void {
+  if (gluedElsewhere(node, at)) unclear(textOf(node, at), at.out);
   let why: string | undefined, input = at.input;
   for (const redirect of node.redirects) {
     const read = openRedirect(redirect, at);
@@ -429,6 +446,20 @@ function arithmetic(node: SyntaxNode, at: Context): void {
   }
 }
 
+// Whether the text, without what is quoted in it, has the look of a substitution that the tree does not show.
+function missesCommands(node: SyntaxNode, bare: string): boolean {
+  return /\$\((?!\()|`/.test(bare) && !holdsCommands(node);
+}
+
+function holdsCommands(node: SyntaxNode): boolean {
+  if (node.type === "CommandExpansion" || node.type === "ArithmeticCommandExpansion") return true;
+  let found = false;
+  forEachChild(node, (child) => {
+    found ||= holdsCommands(child);
+  });
+  return found;
+}
+
 // Quotes do not quote where bash computes: what looks like a text in them runs.
 function quotedArithmetic(text: string, at: Context): void {
   if (/['"]/.test(text) && /\$\(|`/.test(text)) {
@@ -477,6 +508,15 @@ function descend(node: SyntaxNode, at: Context): void {
   }
   if (node.type === "Redirect" && /^[<>]&$/.test(node.operator) && /^-./.test(node.target?.text ?? "")) {
     unclear(textOf(node, at), at.out);
+  }
+  if (node.type === "Word" && missesCommands(node, node.text.replace(/\\.|'[^']*'/gs, ""))) {
+    unclear(node.text, at.out);
+  }
+  if (
+    node.type === "HereDoc" && node.delimiter?.quoted === false &&
+    missesCommands(node.body, node.body.text.replace(/\\./gs, ""))
+  ) {
+    unclear(node.body.text, at.out);
   }
   if (node.type === "ArithmeticExpansion") quotedArithmetic(node.text, at);
   if (node.type === "BraceExpansion" || node.type === "ExtendedGlob") {

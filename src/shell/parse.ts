@@ -38,7 +38,7 @@ function refusal(command: string): Fault | undefined {
     };
   }
   // Bash joins lines before it looks for operators, the parser after.
-  if (/\$\\\n|[0-9}](\\\n)+[<>]|[<>&|;(](\\\n)+[<>&|;(]/.test(command)) {
+  if (/\$\{?\\\n|[0-9}](\\\n)+[<>]|[<>&|;(](\\\n)+[<>&|;(]/.test(command)) {
     return {
       code: "unclear_syntax",
       message: "a line is continued within an operator or right after a `$`; put the line break elsewhere",

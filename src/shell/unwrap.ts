@@ -1,7 +1,7 @@
 // The commands inside a command: what env, xargs, `sh -c`, eval, `find -exec` and their kin run.
 import { programName, subcommandIndex } from "../core/program_options.ts";
 import { riskyUses } from "../core/risky_options.ts";
-import { anyWords, quoted, type Shape } from "./words.ts";
+import { anyWords, quoted, type Shape, unknownMark } from "./words.ts";
 import { changers, namers, shells, wrappers, type WrapperSpec } from "./wrapper_table.ts";
 
 export type Inner =
@@ -49,9 +49,9 @@ function command(words: readonly Shape[], assignments: readonly string[] = []): 
   return { kind: "command", words, assignments };
 }
 
-// What is not known stands as written, and is as little known in the text that is made of it.
+// A second reading takes the text apart again, and the unknown in it may be anything, quotes included.
 function joined(words: readonly Shape[]): Inner {
-  return { kind: "script", text: words.map((w) => w.text).join(" ") };
+  return { kind: "script", text: words.map((w) => w.blur?.pieces.join(unknownMark) ?? w.text).join(" ") };
 }
 
 function unwrapBuiltin(program: string, words: readonly Shape[]): Wrapped | undefined {

@@ -33,6 +33,9 @@ export function gluedShape(a: Shape, b: Shape): Shape {
   };
 }
 
+/** Stands for unknown text in a script that is made of words. */
+export const unknownMark = "\ue000";
+
 /** What the word becomes; several shapes when braces make it several words. */
 export function shapesOf(word: Word): readonly Shape[] {
   if (word.parts?.some((p) => p.type === "BraceExpansion") !== true) return [shapeOf(word)];
@@ -153,8 +156,14 @@ function tildeOf(word: Word): "none" | "home" | "other" | "quoted" {
 }
 
 function known(draft: Draft, value: string, raw: string | undefined): void {
-  draft.text += value;
-  draft.pieces[draft.pieces.length - 1] += value;
+  const [first = "", ...others] = value.split(unknownMark);
+  draft.text += first;
+  draft.pieces[draft.pieces.length - 1] += first;
+  for (const piece of others) {
+    hole(draft, "…", true, "a part of it is only known when it runs");
+    draft.text += piece;
+    draft.pieces[draft.pieces.length - 1] += piece;
+  }
   if (raw === undefined) return;
   if (/[<>&|;()`]|\$[({]/.test(raw.replace(/\\./gs, ""))) draft.unclear = true;
   if (changesLook(raw)) {
