@@ -190,7 +190,7 @@ function reaches(words: readonly string[], rest: boolean, tokens: readonly Token
         continue;
       }
       for (const to of steps(words, i, token, hinted)) next.add(to);
-      const step = i === 0 || words[i]?.startsWith("-") === true ? undefined : optionStep(words, i, token);
+      const step = i === 0 ? undefined : optionStep(words, i, token);
       if (step === "alone" || step === "unsure") next.add(i);
       if (step === "with_value" || step === "unsure") nextSkipping.add(i);
     }
