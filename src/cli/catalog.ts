@@ -2,9 +2,12 @@
 import { type Catalog, type CatalogError, mergeCatalog } from "../core/catalog.ts";
 import { enableableTools } from "../core/tool_names.ts";
 import { engineTools } from "../core/bound.ts";
+import { basename, dirname } from "node:path";
 import { assetFolder } from "../load/assets.ts";
 import { skillFolders } from "../load/locate.ts";
 import { type Scan, scanSkills, type SkillProblem } from "../load/skill_dir.ts";
+import type { Policy } from "../core/policy.ts";
+import type { Problem } from "../core/problem.ts";
 import type { Settings } from "./settings.ts";
 
 export type LoadedCatalog = {
@@ -36,4 +39,33 @@ export function loadCatalog(settings: Settings): LoadedCatalog {
     errors: [...broken.map(({ path, code, message }) => ({ path, code, message })), ...merged.errors],
     warnings: problems.filter((p) => p.severity === "warning"),
   };
+}
+
+/** Skills that the policy forces and that cannot be had, each with what is wrong with it: nothing starts without them. */
+export function missingForced(policy: Policy, loaded: LoadedCatalog): readonly Problem[] {
+  const { catalog } = loaded;
+  return policy.skills.forced.filter((f) => catalog.get(f.skill) === undefined).map((f): Problem => {
+    const reasons = [
+      ...catalog.absent.filter((a) => a.name === f.skill).map((a) => `${a.file}: ${a.reason}`),
+      // Of a file that cannot be read, the folder is the only name that there is.
+      ...unlisted(loaded).filter((e) => basename(dirname(e.path)) === f.skill).map((e) =>
+        `${e.path}: ${e.message}`
+      ),
+    ];
+    return {
+      code: "forced-skill-missing",
+      severity: "error",
+      message: `the forced skill \`${f.skill}\` is not available${
+        reasons.length === 0 ? "" : `: ${reasons.join("; ")}`
+      }`,
+      at: f.at,
+      expected: "a skill of that name in skills.sources",
+      hint: "writ skill list shows what is there",
+    };
+  });
+}
+
+/** Faults of files that are not even in the catalog's list of what is absent. */
+export function unlisted({ catalog, errors }: LoadedCatalog): readonly CatalogError[] {
+  return errors.filter((e) => !catalog.absent.some((a) => a.file === e.path));
 }

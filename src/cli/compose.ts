@@ -7,7 +7,6 @@ import { type Approver, type Clock, LogFailure } from "../agent/ports.ts";
 import { createRecorder } from "../agent/recorder.ts";
 import type { Event, SessionFacts } from "../core/event.ts";
 import type { Mode } from "../core/facts.ts";
-import type { Policy } from "../core/policy.ts";
 import type { Loaded, Problem } from "../core/problem.ts";
 import { stateFolder } from "../load/locate.ts";
 import { systemClock } from "../runtime/clock.ts";
@@ -15,7 +14,7 @@ import { beforeImages } from "../store/before_images.ts";
 import { createLog, listSessions, type Opened, readLog, resumeLog } from "../store/session_log.ts";
 import { checkChain } from "../store/chain.ts";
 import { listing, makeAgent } from "./agent_parts.ts";
-import { loadCatalog, type LoadedCatalog } from "./catalog.ts";
+import { loadCatalog, type LoadedCatalog, missingForced } from "./catalog.ts";
 import type { Context } from "./command.ts";
 import type { ScriptReply } from "../provider/script.ts";
 import type { SessionRef } from "./result.ts";
@@ -216,22 +215,6 @@ function resumedElsewhere(
     message: `the session belongs to the user \`${facts.actor}\`, this is \`${user}\``,
     hint: "a session is resumed by who started it",
   };
-}
-
-function missingForced(policy: Policy, { catalog }: LoadedCatalog): readonly Problem[] {
-  return policy.skills.forced.filter((f) => catalog.get(f.skill) === undefined).map((f): Problem => {
-    const absent = catalog.absent.filter((a) => a.name === f.skill).map((a) => `${a.file}: ${a.reason}`);
-    return {
-      code: "forced-skill-missing",
-      severity: "error",
-      message: `the forced skill \`${f.skill}\` is not available${
-        absent.length === 0 ? "" : `: ${absent.join("; ")}`
-      }`,
-      at: f.at,
-      expected: "a skill of that name in skills.sources",
-      hint: "writ skill list shows what is there",
-    };
-  });
 }
 
 function userOf(context: Context, options: SessionOptions): string {

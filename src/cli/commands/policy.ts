@@ -8,7 +8,7 @@ import {
   type PolicyOptions,
   withPolicyOptions,
 } from "../command.ts";
-import { loadCatalog } from "../catalog.ts";
+import { loadCatalog, missingForced } from "../catalog.ts";
 import { reportProblems } from "../result.ts";
 import { loadSettings } from "../settings.ts";
 
@@ -44,13 +44,7 @@ async function check(context: Context, files: readonly string[], options: Policy
     return exitCodes.usage;
   }
   const { policy } = settings.value;
-  const { catalog } = loadCatalog(settings.value);
-  const missing = policy.skills.forced.filter((f) => catalog.get(f.skill) === undefined).map((f) => ({
-    code: "forced-skill-missing",
-    severity: "error" as const,
-    message: `the forced skill \`${f.skill}\` is not available`,
-    at: f.at,
-  }));
+  const missing = missingForced(policy, loadCatalog(settings.value));
   if (missing.length > 0) return reportProblems(output, missing, json);
   if (json) {
     output.result(

@@ -2,7 +2,7 @@
 import { exitCodes } from "../../core/outcome.ts";
 import { escapeLine, escapeTerminal } from "../../core/text.ts";
 import { readSkillBody } from "../../load/skill_dir.ts";
-import { loadCatalog } from "../catalog.ts";
+import { loadCatalog, unlisted } from "../catalog.ts";
 import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
 import { reportProblems, reportUsage } from "../result.ts";
 import { loadSettings } from "../settings.ts";
@@ -29,16 +29,21 @@ async function list(context: Context, options: PolicyOptions): Promise<number> {
   const { output } = context;
   const settings = await loadSettings(context, options, undefined);
   if (!settings.ok) return reportProblems(output, settings.problems, options.json === true);
-  const { catalog, warnings } = loadCatalog(settings.value);
+  const loaded = loadCatalog(settings.value);
+  const { catalog, warnings } = loaded;
   if (options.json === true) {
     const skills = catalog.items.map(({ patterns, ...rest }) => ({
       ...rest,
       patterns: patterns.map((p) => p.source),
     }));
-    output.result(`${JSON.stringify({ skills, absent: catalog.absent, warnings })}\n`);
+    const errors = unlisted(loaded);
+    output.result(`${JSON.stringify({ skills, absent: catalog.absent, errors, warnings })}\n`);
     return exitCodes.done;
   }
   output.result(`${listSkills(catalog)}\n`);
+  for (const e of unlisted(loaded)) {
+    output.note(output.paint.yellow(escapeLine(`error: ${e.path}: ${e.message} [${e.code}]`)));
+  }
   for (const w of warnings) {
     output.note(output.paint.yellow(escapeLine(`warning: ${w.path}: ${w.message} [${w.code}]`)));
   }
