@@ -1,7 +1,6 @@
 // Runs a file of neutral permission cases through the project's own deciding: each case's policy becomes layers, its call
 // becomes facts, its workspace a file system in memory. Nothing is executed.
 import { readFileSync } from "node:fs";
-import process from "node:process";
 import { bounds } from "../src/core/bound.ts";
 import { decide } from "../src/core/decide.ts";
 import { type Effect, type LayerName, type Risk, risks, type Verdict } from "../src/core/decision.ts";
@@ -269,17 +268,4 @@ function namesBelow(paths: Iterable<string>, folder: string): readonly string[] 
     p.startsWith(start) && p.length > start.length && !p.slice(start.length).includes("/")
   )
     .map((p) => p.slice(start.length));
-}
-
-if (import.meta.main) {
-  const [file] = process.argv.slice(2);
-  if (file === undefined) {
-    process.stderr.write("usage: cases_permissions.ts FILE\n");
-    process.exitCode = 2;
-  } else {
-    const { passed, failed } = runPermissionCases(file);
-    for (const { id, message } of failed) process.stdout.write(`${id}: ${message}\n`);
-    process.stdout.write(`${passed} passed, ${failed.length} failed\n`);
-    process.exitCode = failed.length === 0 ? 0 : 1;
-  }
 }

@@ -157,7 +157,7 @@ function matching(written: string, cwd: string, at: ShellPlace): readonly string
     }
     const glob = level.replace(/\[[^\]]*\]|\?/g, "*");
     found = found.flatMap((f) => {
-      const folder = f.startsWith("/") || (i > 0 && f === "") ? f || "/" : `${cwd}/${f}`;
+      const folder = f.startsWith("/") || i === 0 ? f || cwd : f === "" ? "/" : `${cwd}/${f}`;
       const dots = level.startsWith(".");
       return namesIn(folder, at).filter((n) => (dots || !n.startsWith(".")) && wildcard(glob, n)).map((n) =>
         f + lead + n

@@ -300,7 +300,7 @@ function readOption(spec: WrapperSpec, text: string): OptionRead {
     if (spec.script?.some(matches) === true) return { script: true, ...value, next: equals < 0 };
     if (equals >= 0) return { script: false, ...value, next: false };
     if (spec.long?.some(matches) === true) return { script: false, next: true };
-    return { script: false, next: name.length > 2 ? "unsure" : false };
+    return { script: false, next: spec.bare?.some(matches) === true ? false : "unsure" };
   }
   for (let i = 1; i < text.length; i++) {
     const letter = text[i] ?? "";

@@ -8,6 +8,8 @@ export type WrapperSpec = {
   readonly flags?: string;
   /** Long options that take the next word as their value when written without `=`. */
   readonly long?: readonly string[];
+  /** Long options that take none; an unknown one may do either. */
+  readonly bare?: readonly string[];
   /** Words between the options and the command. */
   readonly operands?: number;
   /** `NAME=value` words may come before the command. */
@@ -42,6 +44,15 @@ const sudo: WrapperSpec = {
     "--close-from",
     "--command-timeout",
     "--other-user",
+  ],
+  bare: [
+    "--preserve-env",
+    "--non-interactive",
+    "--login",
+    "--shell",
+    "--background",
+    "--set-home",
+    "--stdin",
   ],
   assigns: true,
 };
@@ -95,6 +106,16 @@ const container: WrapperSpec = {
     "--volumes-from",
     "--workdir",
   ],
+  bare: [
+    "--rm",
+    "--interactive",
+    "--tty",
+    "--detach",
+    "--init",
+    "--privileged",
+    "--read-only",
+    "--publish-all",
+  ],
   operands: 1,
   quiet: true,
 };
@@ -109,6 +130,7 @@ export const wrappers: Readonly<Record<string, WrapperSpec>> = {
     valued: "uCaS",
     flags: "i0v-",
     long: ["--unset", "--chdir", "--argv0"],
+    bare: ["--ignore-environment", "--null", "--debug"],
     assigns: true,
     script: ["S", "--split-string"],
   },
@@ -123,8 +145,20 @@ export const wrappers: Readonly<Record<string, WrapperSpec>> = {
   },
   nohup: {},
   setsid: { flags: "cfw" },
-  timeout: { valued: "ks", flags: "vpf", long: ["--signal", "--kill-after"], operands: 1 },
-  gtimeout: { valued: "ks", flags: "vpf", long: ["--signal", "--kill-after"], operands: 1 },
+  timeout: {
+    valued: "ks",
+    flags: "vpf",
+    long: ["--signal", "--kill-after"],
+    bare: ["--preserve-status", "--foreground", "--verbose"],
+    operands: 1,
+  },
+  gtimeout: {
+    valued: "ks",
+    flags: "vpf",
+    long: ["--signal", "--kill-after"],
+    bare: ["--preserve-status", "--foreground", "--verbose"],
+    operands: 1,
+  },
   nice: { valued: "n", flags: "0123456789", long: ["--adjustment"] },
   ionice: { valued: "cnpPu", flags: "t", long: ["--class", "--classdata", "--pid", "--pgid", "--uid"] },
   chrt: { valued: "TPDp", flags: "abdforiRmv", operands: 1 },
@@ -169,6 +203,7 @@ export const wrappers: Readonly<Record<string, WrapperSpec>> = {
   entr: { flags: "acdnprsxz", adds: true },
   xargs: {
     valued: "aEIdLnPsR",
+    bare: ["--null", "--no-run-if-empty", "--verbose", "--interactive", "--exit", "--open-tty"],
     flags: "0rtpxoeil",
     long: [
       "--arg-file",

@@ -1,0 +1,347 @@
+import { describe, test } from "bun:test";
+import { assert, assertEquals } from "@std/assert";
+import type { Part } from "../../src/core/facts.ts";
+import { longestCommand, parseShell } from "../../src/shell/parse.ts";
+
+// `git status` is an understood command of the top level, `+` one inside, `?` one that is not understood, `~` one that
+// a rule may name in spite of that.
+function shown(part: Part): string {
+  const mark = part.notUnderstood === undefined ? "" : part.nameable === true ? "~ " : "? ";
+  const words = [...part.assignments, ...part.argv].map((w) => /\s|^$/.test(w) ? `'${w}'` : w).join(" ");
+  return `${part.level === "inner" ? "+ " : ""}${mark}${words}`;
+}
+
+function parts(command: string): string[] {
+  const text = parseShell(command);
+  assertEquals(text.errors, [], command);
+  return text.parts.map(shown);
+}
+
+type Row = readonly [command: string, ...parts: string[]];
+
+function table(rows: readonly Row[]): void {
+  for (const [command, ...expected] of rows) test(command, () => assertEquals(parts(command), expected));
+}
+
+describe("parseShell() finds the commands of lists and control flow", () => {
+  table([
+    ["git status && git diff | cat; ls & wait", "git status", "git diff", "cat", "ls", "wait"],
+    ["git status\n\n# a comment\nls # another", "git status", "ls"],
+    ["if a; then b; elif c; then d; else e; fi", "a", "b", "c", "d", "e"],
+    ["for i in x y; do a; done; while b; do c; done; until d; do e; done", "a", "b", "c", "d", "e"],
+    ["case x in y|z) a;; *) b;; esac", "a", "b"],
+    ["{ a; (b; c); } 2>&1", "a", "b", "c"],
+    ["! a; a |& b", "a", "a", "b"],
+    ["select i in x; do a; done", "a"],
+    ["[[ -f x && $y == z* ]] && a", "a"],
+    ["[[ $(a) ]]", "+ a", "? "],
+    ["(( x + 1 )) && a", "? ", "a"],
+    ["((1 < 2)) && a", "a"],
+    ["for PATH in .; do a; done", "? ", "a"],
+    ["for f in $(a); do b; done", "+ a", "? ", "b"],
+    ["for f in $list; do b; done", "b"],
+    ["for ((i=0; i<3; i++)); do a; done", "? ", "? ", "? ", "a"],
+    ["coproc a b", "? ", "+ a b"],
+    ["f() { a; }; f", "? ", "+ a", "f"],
+    ["time a b", "~ time a b", "+ a b"],
+    ["time a | b", "? ", "+ a", "+ b"],
+  ]);
+});
+
+describe("parseShell() unquotes", () => {
+  table([
+    [`"git" 'di'ff s\\rc`, "git diff src"],
+    [`echo "a; b" 'c && d' e\\;f "\\$(g)" it\\'s`, "echo 'a; b' 'c && d' e;f $(g) it's"],
+    [`$'\\x72m' $'a\\tb'`, "rm 'a\tb'"],
+    ["echo a\\\nb", "echo ab"],
+    ["cat <<'EOF'\nrm $(x)\nEOF", "cat"],
+    ["cat <<EOF\nrm x\nEOF", "cat"],
+    ["echo '' \"\"", "echo '' ''"],
+    ["ls *.ts ~/x", "ls *.ts ~/x"],
+    ["echo ünï 'no\u00a0break' $'\\u202e'", "echo ünï 'no\u00a0break' \u202e"],
+  ]);
+});
+
+describe("parseShell() does not understand what is only known when it runs", () => {
+  table([
+    ["$X y", "? $X y", "+ y"],
+    ["git $X", "? git $X"],
+    ["echo ${X:=y} ${!v} ${v@P}", "? echo ${X:=y} ${!v} ${v@P}"],
+    ["echo $((x+1))", "? echo $((x+1))"],
+    ["{rm,-rf,x}", "? rm -rf x"],
+    ["echo {1..3} a{b,c}", "? echo 1 2 3 ab ac"],
+    ["a{},b} c", "? a{},b} c", "+ c"],
+    ["/bin/r? x", "? /bin/r? x", "+ x"],
+    ["echo ~root", "? echo ~root"],
+    [`echo $"a"`, "? echo a"],
+    ["cat <<EOF\n$X\nEOF", "? cat"],
+    ["cat <<< $X", "? cat"],
+    ["cat <<< x", "cat"],
+    ["echo a{fd}>x b {fd}>x", "? echo a{fd} b"],
+    ["git status\u00a0x", "? git 'status\u00a0x'"],
+    ["git sta\u200btus", "? git sta\u200btus"],
+    ["git status\rrm", "? git 'status\rrm'"],
+    ["ls > /dev/tcp/h/80", "? ls"],
+  ]);
+});
+
+describe("parseShell() looks inside", () => {
+  table([
+    [
+      'echo $(a $(b)) `c` "$(d)" <(e) >(f)',
+      "? echo '$(a $(b))' `c` $(d) <(e) >(f)",
+      "+ ? a $(b)",
+      "+ b",
+      "+ c",
+      "+ d",
+      "+ e",
+      "+ f",
+    ],
+    ["x=$(a) y=(1 $(b))", "? x=$(a) 'y=(1 $(b))'", "+ a", "+ b"],
+    ["cat <<EOF\n$(a)\nEOF", "? cat", "+ a"],
+    ['echo x > "$(a)"', "echo x", "+ a"],
+    ["echo ${x:-$(a)} $((1+$(b)))", "? echo ${x:-$(a)} $((1+$(b)))", "+ a", "+ b"],
+    ["echo $(('x[$(a)]'))", "? echo $(('x[$(a)]'))", "+ ? : $((x[$(a)]))", "+ a"],
+    ["echo x<(a)y", "? echo x<(a)y", "+ a"],
+    ["bash -c 'a; b \"$1\"'", "~ bash -c 'a; b \"$1\"'", "+ a", "+ ? b $1"],
+    ["sh -ec 'a' && dash -o errexit -c b", "~ sh -ec a", "+ a", "~ dash -o errexit -c b", "+ b"],
+    ["sh -c '\"$@\"' _ rm x", '~ sh -c "$@" _ rm x', "+ ? $@", "+ _ rm x", "+ rm x"],
+    ["bash script.sh", "bash script.sh"],
+    ["echo 'rm x' | sh", "echo 'rm x'", "~ sh", "+ rm x"],
+    ["printf 'a\\nb' | bash -s", "printf a\\nb", "~ bash -s", "+ a", "+ b"],
+    ["bash <<'E'\nrm x\nE", "~ bash", "+ rm x"],
+    ["source /dev/stdin <<< 'rm x'", "~ source /dev/stdin", "+ rm x"],
+    ["eval a 'b; c'", "~ eval a 'b; c'", "+ a b", "+ c"],
+    ['eval "rm $X"', "? eval 'rm $X'", "+ ? rm …"],
+    ["trap 'a b' EXIT", "~ trap 'a b' EXIT", "+ a b"],
+    ["alias x='rm y'", "~ alias 'x=rm y'", "+ rm y"],
+    ["test -v 'a[$(b)]'", "? test -v a[$(b)]", "+ ? : a[$(b)]", "+ b"],
+  ]);
+});
+
+describe("parseShell() looks through wrappers", () => {
+  const inner: Row[] = [
+    ["sudo -u bob -E A=1 rm x", "+ ~ A=1 rm x"],
+    ["sudo -- rm x", "+ rm x"],
+    ["env -i -u A B=1 rm x", "+ ~ B=1 rm x"],
+    ["env -S 'rm x'", "+ rm x"],
+    ["env --split-string='rm x'", "+ rm x"],
+    ["nohup rm x", "+ rm x"],
+    ["timeout --signal=KILL -k 5 10s rm x", "+ rm x"],
+    ["timeout -sKILL 10 rm x", "+ rm x"],
+    ["nice -n 5 rm x", "+ rm x"],
+    ["nice -5 rm x", "+ rm x"],
+    ["ionice -c3 -n 7 rm x", "+ rm x"],
+    ["setsid -w rm x", "+ rm x"],
+    ["stdbuf -oL -e 0 rm x", "+ rm x"],
+    ["command -p rm x", "+ rm x"],
+    ["builtin eval rm x", "+ ~ eval rm x", "+ rm x"],
+    ["exec -a name rm x", "+ rm x"],
+    ["busybox rm x", "+ rm x"],
+    ["chroot --userspec=a /r rm x", "+ rm x"],
+    ["flock -n /l rm x", "+ rm x"],
+    ["flock /l -c 'rm x'", "+ rm x"],
+    ["script -qc 'rm x' /dev/null", "+ rm x"],
+    ["script /dev/null -- rm x", "+ rm x"],
+    ["su - bob -c 'rm x'", "+ rm x"],
+    ["watch -n 1 'rm x'", "+ rm x"],
+    ["xargs -0 -n1 rm", "+ rm …"],
+    ["xargs -I{} rm a{}b", "+ rm a{}b …"],
+    ["xargs -I % rm a%b", "+ rm a%b …"],
+    ["parallel rm ::: a b", "+ rm …"],
+    ["parallel ::: 'rm x' ls", "+ rm x", "+ ls"],
+    ["\\time -f %e rm x", "+ rm x"],
+    ["/lib64/ld-linux-x86-64.so.2 /bin/rm x", "+ /bin/rm x"],
+    ["unshare -r -m nice rm x", "+ ~ nice rm x", "+ rm x"],
+    ["strace -f -o log rm x", "+ rm x"],
+  ];
+  for (const [command, ...expected] of inner) {
+    test(command, () => {
+      const [first, ...found] = parts(command);
+      assert(first?.startsWith("~ "), `a rule must name ${command}`);
+      assertEquals(found, expected);
+    });
+  }
+  const open: Row[] = [
+    [
+      "find . -exec rm {} + -ok sh -c 'a' \\;",
+      "find . -exec rm {} + -ok sh -c a ;",
+      "+ rm {}",
+      "+ ~ sh -c a",
+      "+ a",
+    ],
+    ["fd -x rm {}", "fd -x rm {}", "+ rm {} …"],
+    ["git -c core.pager='rm x' log", "git -c 'core.pager=rm x' log", "+ rm x"],
+    ["git -c alias.p='!rm x' p", "git -c 'alias.p=!rm x' p", "+ rm x"],
+    ["git -c alias.p=push p", "git -c alias.p=push p", "+ git push"],
+    ["git submodule foreach 'rm x'", "git submodule foreach 'rm x'", "+ rm x"],
+    ["git rebase -x 'rm x' main", "git rebase -x 'rm x' main", "+ rm x"],
+    ["tar --checkpoint-action=exec='rm x' -cf a b", "tar '--checkpoint-action=exec=rm x' -cf a b", "+ rm x"],
+    ["sed '1e rm x' f", "sed '1e rm x' f", "+ rm x"],
+    ["awk 'BEGIN{system(\"rm x\")}'", "awk 'BEGIN{system(\"rm x\")}'", "+ rm x"],
+    ["npx -y rimraf x", "npx -y rimraf x", "+ rimraf x"],
+    ["docker run --rm -v a:b img rm x", "docker run --rm -v a:b img rm x", "+ rm x"],
+    ["kubectl exec pod -- rm x", "kubectl exec pod -- rm x", "+ rm x"],
+    ["ssh -p 22 host rm x", "ssh -p 22 host rm x", "+ rm x"],
+    ["command -v git", "command -v git"],
+  ];
+  table(open);
+
+  test("an unknown option may take the next word or not", () => {
+    assertEquals(parts("timeout $O 5 rm x").slice(1), [
+      "+ ? $O 5 rm x",
+      "+ 5 rm x",
+      "+ 5 rm x",
+      "+ rm x",
+      "+ x",
+    ]);
+  });
+});
+
+describe("parseShell() reads redirections", () => {
+  const rows: [command: string, ...opened: string[]][] = [
+    ["a > o", "write o"],
+    ["a >> o 2>| p", "write o", "write p"],
+    ["a &> o; a &>> p", "write o", "write p"],
+    [">&echo touch x", "write echo"],
+    ["a 3<> o", "write o"],
+    ["a < i", "read i"],
+    ["a 2>&1 >&- 3<&0 4>&2- > /dev/null 2> /dev/stderr > /dev/fd/3"],
+    ["a > $F", "write ?"],
+    ["a > *.txt", "write ?"],
+    ["a > ~/x", "write ~/x"],
+    ["a > '~/x'", "write ./~/x"],
+    ["cd x; a > o; a > /o", "write o (moved)", "write /o (moved)"],
+    ["a > o; cd x", "write o"],
+    ["for i in 1 2; do a > o; cd x; done", "write o (moved)"],
+    ["$X; a > o", "write o (moved)"],
+    ["eval x; a > o", "write o (moved)"],
+    ["{ a; } > o", "write o"],
+    ["echo $(a > o)", "write o (inner)"],
+    ["> o", "write o"],
+  ];
+  for (const [command, ...expected] of rows) {
+    test(command, () => {
+      const text = parseShell(command);
+      assertEquals(text.errors, []);
+      const found = text.redirections.map((r) =>
+        `${r.access} ${r.written ?? "?"}${r.afterCd ? " (moved)" : ""}${
+          r.level === "inner" ? " (inner)" : ""
+        }`
+      );
+      assertEquals(found, expected);
+    });
+  }
+});
+
+describe("parseShell() finds path operands", () => {
+  const rows: [command: string, ...operands: string[]][] = [
+    ["cat .env a", "read .env", "read a"],
+    ["head -n 3 src/x", "read 3", "read src/x"],
+    ["grep -rn a/b src", "read src"],
+    ["sed -n '/x/p' f", "read f"],
+    ["sed -i s/a/b/ f", "read f", "write f"],
+    ["cp a b", "read a", "write a", "read b", "write b"],
+    ["dd if=a of=b", "read a", "read b", "write b"],
+    ["git show HEAD:.env", "read? HEAD:.env", "read? HEAD", "read .env"],
+    ["curl -d @.env x", "read? @.env", "read .env", "read? x"],
+    ["sort -o out in", "read out", "read in", "write out"],
+    ["echo .env"],
+    ["x --file=a/b -Ia/b", "read a/b"],
+    ["ls *.ts", "read? *.ts*"],
+    ["cat $X"],
+  ];
+  for (const [command, ...expected] of rows) {
+    test(command, () => {
+      const found = parseShell(command).operands.map((o) =>
+        `${o.access}${o.sure ? "" : "?"} ${o.written}${o.glob === true ? "*" : ""}`
+      );
+      assertEquals([...new Set(found)], expected);
+    });
+  }
+});
+
+describe("parseShell() tells whose exit status the text has", () => {
+  const rows: [command: string, hidden: boolean[]][] = [
+    ["a", [false]],
+    ["{ a; }", [false]],
+    ["(a) > o", [false]],
+    ["a &", [true]],
+    ["! a", [true]],
+    ["a && b", [true, true]],
+    ["a; [[ x ]]", [true]],
+    ["if a; then :; fi", [true, true]],
+    ["X=1 a", [false]],
+  ];
+  for (const [command, hidden] of rows) {
+    test(command, () => assertEquals(parseShell(command).parts.map((p) => p.statusHidden === true), hidden));
+  }
+});
+
+describe("parseShell() refuses", () => {
+  const rows: [name: string, command: string, code: string][] = [
+    ["an open quote", 'git status "', "syntax_error"],
+    ["an open substitution", "git status $(", "syntax_error"],
+    ["a dangling pipe", "git status |", "syntax_error"],
+    ["a dangling redirection", "git status >", "syntax_error"],
+    ["a fault inside", "echo $(if)", "syntax_error"],
+    ["a here-document without end", "cat <<EOF\nx", "syntax_error"],
+    ["nothing", "", "empty_command"],
+    ["blanks", " \n\t", "empty_command"],
+    ["a comment", "# x", "empty_command"],
+    ["a NUL", "ls\0x", "nul_in_command"],
+    ["a lone surrogate", "ls \ud800", "not_unicode"],
+    ["too much", `echo ${"x".repeat(longestCommand)}`, "command_too_long"],
+    ["a line broken after a dollar sign", '"$\\\nX"', "unclear_syntax"],
+    ["a line broken before a redirection", "a 3\\\n<&0 b", "unclear_syntax"],
+    ["a word right after a closed descriptor", ">&-rm x", "unclear_syntax"],
+    ["a word right after an array", "x=(1 $(rm x))y", "unclear_syntax"],
+    ["a substitution that looks like a descriptor", "a 1<(rm x)", "unclear_syntax"],
+    ["a substitution glued to a target", "a >o<(rm x)", "unclear_syntax"],
+    ["wrappers without end", "env ".repeat(5000) + "ls", "too_complex"],
+    ["unknown wrappers without end", "$X env ".repeat(5000) + "ls", "too_complex"],
+  ];
+  for (const [name, command, code] of rows) {
+    test(
+      name,
+      () =>
+        assert(
+          parseShell(command).errors.some((e) => e.code === code),
+          JSON.stringify(parseShell(command).errors),
+        ),
+    );
+  }
+
+  test("a text that is only data for a shell may be no shell source", () => {
+    assertEquals(parts("bash -c 'if'"), ["~ bash -c if"]);
+  });
+});
+
+describe("parseShell() ends", () => {
+  const opens = [
+    "(",
+    "{ ",
+    "$(",
+    "${",
+    "`",
+    '"$(',
+    "[[ ",
+    "((",
+    "<(",
+    "if ",
+    "case x in ",
+    "{a,",
+    "a{",
+    "{1..9}",
+    "'",
+    '"',
+    "f() { ",
+  ];
+  for (const open of opens) {
+    test(`20,000 times ${JSON.stringify(open)}`, () => {
+      const text = parseShell(open.repeat(Math.min(20_000, Math.floor(longestCommand / open.length))));
+      assert(text.errors.length > 0 || text.parts.length > 0 || open === "{ ");
+    });
+  }
+  test("20,000 commands", () => assertEquals(parseShell("a;".repeat(20_000)).parts.length, 20_000));
+});
