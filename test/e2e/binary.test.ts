@@ -2,7 +2,7 @@
 import { describe, test } from "bun:test";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { isRunning, type Machine, soundLog, withMachine } from "../support/machine.ts";
 import { withMessagesServer } from "../support/messages_server.ts";
@@ -70,6 +70,19 @@ function hostileCheckout(m: Machine, elsewhere: string): string {
   return marker;
 }
 
+/** Which of the files have been read since, by their access times; none are told where the disk does not keep them. */
+function watchReads(m: Machine, names: readonly string[]): () => readonly string[] {
+  const long = new Date(Date.UTC(2000, 0));
+  const files = names.map((name) => join(m.repo, name));
+  const control = m.write("control", "read me\n");
+  for (const file of [...files, control]) utimesSync(file, long, new Date());
+  return () => {
+    const read = files.filter((file) => statSync(file).atimeMs !== long.getTime());
+    readFileSync(control);
+    return statSync(control).atimeMs === long.getTime() ? [] : read;
+  };
+}
+
 describe("in a hostile checkout", () => {
   test("a run reads no .env, bunfig.toml, package.json or tsconfig.json and runs nothing of it", async () => {
     await withMachine(async (m) => {
@@ -77,6 +90,13 @@ describe("in a hostile checkout", () => {
         await withMessagesServer([{ blocks: [{ text: "good" }] }], async (server) => {
           const marker = hostileCheckout(m, elsewhere.url);
           const policy = m.write("policy.yaml", `version: 1\nmodel: {name: m, base_url: "${server.url}"}\n`);
+          const wasRead = watchReads(m, [
+            ".env",
+            ".env.local",
+            "bunfig.toml",
+            "package.json",
+            "tsconfig.json",
+          ]);
           const ran = await m.writ(["run", "--policy", policy, "go"], {
             env: { ANTHROPIC_API_KEY: "sk-of-the-user-0123456789" },
           });
@@ -84,6 +104,7 @@ describe("in a hostile checkout", () => {
           const authorization = server.requests[0]?.headers.find(([name]) => name === "authorization");
           assertEquals(authorization?.[1], "Bearer sk-of-the-user-0123456789");
           assertEquals(elsewhere.requests, []);
+          assertEquals(wasRead(), []);
           assert(!existsSync(marker), "code of the checkout ran");
           await soundLog(m);
           assertEquals([existsSync(join(m.repo, "state")), existsSync(join(m.repo, "config"))], [
