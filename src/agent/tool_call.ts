@@ -3,14 +3,16 @@ import type { Agent } from "./agent.ts";
 import { activateForGate, skillDesk } from "./skill_desk.ts";
 import { inspectCall } from "./inspect.ts";
 import type { Tool, ToolContext, ToolOutcome } from "./ports.ts";
-import { bounds } from "../core/bound.ts";
-import { decide } from "../core/decide.ts";
-import { reasonOf, showCause, type Verdict } from "../core/decision.ts";
+import { standingOf } from "./standing.ts";
+import { decide, type Standing } from "../core/decide.ts";
+import { reasonOf, type Verdict } from "../core/decision.ts";
 import type { Answer } from "../core/event.ts";
+import { explain, type Explanation, refusalText } from "../core/explain.ts";
 import type { Facts } from "../core/facts.ts";
-import { evidenceMarks, type GateBlock, gateBlocks, gatesOf } from "../core/gate.ts";
+import { evidenceMarks, type GateBlock, gatesOf } from "../core/gate.ts";
 import { coveringGrant, grantFor } from "../core/grant.ts";
 import type { CallBlock, ToolCall } from "../core/message.ts";
+import { nearMisses } from "../core/near_miss.ts";
 import { canonicalJson, capText, wildcard } from "../core/text.ts";
 
 /** Characters of a result that the model sees, whatever the tool's own caps. */
@@ -43,27 +45,20 @@ export async function prepareCall(agent: Agent, block: CallBlock, turn: TurnHook
     sourcedBy: facts.sourcedBy,
     ...(preview === undefined ? {} : { preview }),
   });
-  const blocks = gateBlocks(agent.policy.gates, agent.recorder.state.gates, facts, agent.place.root);
-  const verdict = decide(agent.policy.layers, facts, {
-    root: agent.place.root,
-    active: agent.recorder.state.active.map((s) => s.name),
-    bounds: boundsInForce(agent, facts),
-    blocks,
-  });
+  const standing = standingFor(agent, facts);
+  const verdict = decide(agent.policy.layers, facts, standing);
   const resolved = await answerFor(agent, turn, { call, facts, verdict, preview, tool });
+  const explanation = explain(facts, verdict, resolved.reason);
   agent.recorder.emit("permission.resolved", {
     call: call.id,
-    tool: call.tool,
-    effect: verdict.effect,
-    causes: verdict.causes,
+    ...explanation,
     ...(resolved.answer === undefined ? {} : { answer: resolved.answer }),
     decision: resolved.allow ? "allow" : "deny",
-    reason: resolved.reason,
   });
   if (resolved.allow) return { ready: true, call, tool, facts };
-  const outcome = refusal(agent, facts, verdict, resolved);
+  const outcome = refusal(agent, facts, standing, explanation, resolved);
   const finish = async () => {
-    if (verdict.effect === "deny") await openBlockedGates(agent, call, blocks);
+    if (verdict.effect === "deny") await openBlockedGates(agent, call, standing.blocks);
     complete(agent, call, outcome, 0, {});
   };
   return { ready: false, denied: true, finish };
@@ -152,20 +147,9 @@ function factsOf(agent: Agent, call: ToolCall, tool: Tool): Facts {
   return inspectCall(tool, call.args, { place: agent.place, mode: agent.mode, sourcedBy });
 }
 
-// A gate's own skill never bounds the calls that it guards.
-function boundsInForce(agent: Agent, facts: Facts) {
-  const guarded = gatesOf(agent.policy.gates, facts, agent.place.root).map((g) => g.skill);
-  const bounding = agent.recorder.state.active.filter((s) => s.bounding && !guarded.includes(s.name));
-  return bounds(
-    bounding.map((s) => ({
-      name: s.name,
-      trigger: s.trigger,
-      allowed: s.allowedTools === undefined || s.allowedTools.includes("*")
-        ? undefined
-        : s.allowedTools.map((declared) => agent.allowedTool(declared)),
-    })),
-    agent.policy.skills,
-  );
+function standingFor(agent: Agent, facts: Facts): Standing {
+  const { active, gates } = agent.recorder.state;
+  return standingOf({ policy: agent.policy, active, gates, allowedTool: agent.allowedTool }, facts);
 }
 
 type Asked = {
@@ -246,19 +230,28 @@ async function openBlockedGates(agent: Agent, call: ToolCall, blocks: readonly G
 }
 
 // What the model is told lets it succeed at the next try: every cause, and what would be allowed.
-function refusal(agent: Agent, facts: Facts, verdict: Verdict, resolved: Resolved): ToolOutcome {
-  const causes = verdict.causes.filter((c) => c.effect === verdict.effect);
-  const lines = [`denied: ${resolved.reason}`];
-  if (verdict.effect === "deny") lines.push(...causes.map((c) => `- ${showCause(c)}`));
-  if (resolved.answer?.by === "non_interactive") lines.push("nobody can be asked: this run is unattended");
-  if (causes.some((c) => c.by === "gate")) {
-    lines.push(
-      "Gather what is missing, in this order, then make the call again. Nothing that writes or executes may come between.",
-    );
-  }
+function refusal(
+  agent: Agent,
+  facts: Facts,
+  standing: Standing,
+  explanation: Explanation,
+  resolved: Resolved,
+): ToolOutcome {
   const allowed = allowedRules(agent, facts);
-  if (allowed.length > 0) lines.push(`allowed without asking: ${allowed.join(", ")}`);
-  return { ok: false, code: "denied", content: lines.join("\n") };
+  // Where something or somebody forbids the call, a rule that nearly allows it is no help.
+  const near = explanation.effect === "ask" && resolved.answer?.by !== "user" && allowed.length > 0
+    ? nearMisses({
+      layers: agent.policy.layers,
+      facts,
+      standing,
+      home: agent.place.home,
+      effects: ["allow"],
+      most: 3,
+    })
+    : [];
+  const unattended = resolved.answer?.by === "non_interactive";
+  const content = refusalText(explanation, { unattended, allowed, nearMisses: near });
+  return { ok: false, code: "denied", content };
 }
 
 function allowedRules(agent: Agent, facts: Facts): readonly string[] {

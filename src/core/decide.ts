@@ -36,13 +36,7 @@ type Question = {
  * order of rules; it carries every vote.
  */
 export function decide(layers: readonly Layer[], facts: Facts, standing: Standing): Verdict {
-  const vouched = facts.sourcedBy.filter((s) => standing.vouched?.includes(s.replace(/^skill:/, "")));
-  const q: Question = {
-    layers: layers.map(splitLayer),
-    facts,
-    allowing: { ...facts, sourcedBy: vouched },
-    root: standing.root,
-  };
+  const q = questionOf(layers, facts, standing);
   const votes: Cause[] = [
     ...errorVotes(facts, standing),
     ...gateVotes(standing.blocks),
@@ -52,6 +46,31 @@ export function decide(layers: readonly Layer[], facts: Facts, standing: Standin
   ];
   const [first, ...rest] = votes;
   return tally(first === undefined ? [embeddedDefault(facts.risk, undefined)] : [first, ...rest]);
+}
+
+/** The votes of the decision that are about this one of its subjects; none where nothing speaks of it. */
+export function votesOn(
+  layers: readonly Layer[],
+  facts: Facts,
+  standing: Standing,
+  subject: Subject,
+): readonly Cause[] {
+  const q = questionOf(layers, facts, standing);
+  return [...subjectVotes(q, subject), ...floorVotes(q, subject)];
+}
+
+/** The facts as allow rules may see them: only vouched skills help one with `sourced_by`. */
+export function allowingFacts(facts: Facts, vouched: readonly string[] = []): Facts {
+  return { ...facts, sourcedBy: facts.sourcedBy.filter((s) => vouched.includes(s.replace(/^skill:/, ""))) };
+}
+
+function questionOf(layers: readonly Layer[], facts: Facts, standing: Standing): Question {
+  return {
+    layers: layers.map(splitLayer),
+    facts,
+    allowing: allowingFacts(facts, standing.vouched),
+    root: standing.root,
+  };
 }
 
 function splitLayer(layer: Layer): SplitLayer {
@@ -213,12 +232,13 @@ function privateHostVotes(q: Question, subject: Subject): Cause[] {
 }
 
 // Destructive is at least ask, unless a machine or user rule names exactly this call.
-function floorVotes(q: Question): Cause[] {
+function floorVotes(q: Question, only?: Subject): Cause[] {
   if (q.facts.risk !== "destructive") return [];
   const trusted = q.layers.filter((l) => l.name !== "project").flatMap((l) => l.allow);
   const judged = q.facts.subjects.filter((s) => !isOperand(s));
   const dangerous = judged.filter((s) => riskOf(q.facts, s) === "destructive");
   return (dangerous.length > 0 ? dangerous : judged)
+    .filter((s) => only === undefined || s === only)
     .filter((s) => !saidExactly(q, trusted, s))
     .map((s) => ({ by: "risk_floor", effect: "ask", risk: q.facts.risk, ...named(s) }));
 }

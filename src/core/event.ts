@@ -127,6 +127,7 @@ export type EventData = {
   "permission.resolved": {
     readonly call: string;
     readonly tool: string;
+    readonly risk: Risk;
     readonly effect: Effect;
     readonly causes: readonly Cause[];
     readonly answer?: Answer;

@@ -148,7 +148,8 @@ function translate(glob: string): string | GlobFault {
 
 const mostAlternatives = 256;
 
-function expandBraces(glob: string): { readonly globs: readonly string[] } | GlobFault {
+/** The globs without braces that one with braces stands for. */
+export function expandBraces(glob: string): { readonly globs: readonly string[] } | GlobFault {
   const open = indexOutsideClass(glob, "{");
   if (open < 0) {
     return indexOutsideClass(glob, "}") < 0 ? { globs: [glob] } : { error: "`}` without `{`" };
@@ -236,8 +237,8 @@ function translateLevel(level: string): string | GlobFault {
   return source;
 }
 
-// A `]` right after the opening, or after its negation, is a member of the class.
-function classEnd(text: string, open: number): number {
+/** Where the class ends that opens at `open`; -1: nowhere. A `]` right after the opening, or its negation, is a member. */
+export function classEnd(text: string, open: number): number {
   let i = open + 1;
   if (text[i] === "!" || text[i] === "^") i++;
   if (text[i] === "]") i++;
@@ -270,8 +271,8 @@ function translateClass(body: string): string | GlobFault {
   return set === "" ? { error: `\`[${body}]\` matches nothing` } : `[${negated ? "^" : ""}${set}]`;
 }
 
-// Code points, and whether each was written without a backslash.
-function classMembers(body: string): (readonly [number, boolean])[] {
+/** Code points, and whether each was written without a backslash. */
+export function classMembers(body: string): (readonly [number, boolean])[] {
   const members: (readonly [number, boolean])[] = [];
   const points = [...body];
   for (let i = 0; i < points.length; i++) {

@@ -134,7 +134,15 @@ function play(plan: Plan) {
     note();
   };
   const start = (id: string, tool: string, risk: "read" | "write") => {
-    const asked = { call: id, tool, effect: "allow", causes: [], decision: "allow", reason: "" } as const;
+    const asked = {
+      call: id,
+      tool,
+      risk,
+      effect: "allow",
+      causes: [],
+      decision: "allow",
+      reason: "",
+    } as const;
     emit("permission.requested", { call: id, tool, risk, sourcedBy: [] });
     emit("permission.resolved", asked);
     emit("tool.started", { call: id, tool, risk });
@@ -165,6 +173,7 @@ function play(plan: Plan) {
         emit("permission.resolved", {
           call: id,
           tool,
+          risk: "write",
           effect: "deny",
           causes: [],
           decision: "deny",

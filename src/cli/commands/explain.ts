@@ -1,9 +1,4 @@
 // `writ explain`: what the policy decides on a call and why, or which skills a message would load. Nothing runs.
-import { inspectCall } from "../../agent/inspect.ts";
-import { decide } from "../../core/decide.ts";
-import { reasonOf, showCause } from "../../core/decision.ts";
-import { showSubject } from "../../core/facts.ts";
-import { emptyGateState, gateBlocks } from "../../core/gate.ts";
 import type { Args } from "../../core/message.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { isObject } from "../../core/text.ts";
@@ -11,9 +6,10 @@ import { selectByPattern } from "../../core/trigger.ts";
 import { checkArguments } from "../../tools/arguments.ts";
 import { mainArgument } from "../../tools/main_argument.ts";
 import { builtinTools, toolNames } from "../../tools/registry.ts";
-import { listing, placeOf } from "../agent_parts.ts";
+import { listing } from "../agent_parts.ts";
 import { loadCatalog } from "../catalog.ts";
 import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
+import { explainCall, explanationLines } from "../explain_call.ts";
 import { reportProblems, reportUsage } from "../result.ts";
 import { loadSettings, type Settings } from "../settings.ts";
 
@@ -66,42 +62,10 @@ async function explainOne(
   if (missing.length > 0) {
     return reportUsage(output, `arguments of ${found.name} do not fit: ${missing.join("; ")}`, json);
   }
-  const { policy } = settings.value;
-  const place = placeOf(settings.value);
-  const facts = inspectCall(found, args, {
-    place,
-    mode: options.unattended === true ? "unattended" : "interactive",
-    sourcedBy: [],
-  });
-  const blocks = gateBlocks(policy.gates, emptyGateState, facts, policy.root);
-  const verdict = decide(policy.layers, facts, { root: policy.root, active: [], bounds: [], blocks });
-  const decision = verdict.effect === "ask" && options.unattended === true ? "deny" : verdict.effect;
-  if (json) {
-    output.result(
-      `${
-        JSON.stringify({
-          tool: found.name,
-          args,
-          risk: facts.risk,
-          effect: verdict.effect,
-          decision,
-          reason: reasonOf(verdict),
-          causes: verdict.causes,
-          subjects: facts.subjects,
-        })
-      }\n`,
-    );
-    return exitCodes.done;
-  }
-  output.result(output.safe(`${decision}: ${reasonOf(verdict)}\nrisk ${facts.risk}\n`));
-  for (const subject of facts.subjects) {
-    const shown = showSubject(subject);
-    if (shown !== undefined) output.result(output.safe(`  ${subject.kind} ${shown}\n`));
-  }
-  for (const cause of verdict.causes) {
-    const about = "subject" in cause && cause.subject !== undefined ? ` [${cause.subject}]` : "";
-    output.result(output.safe(`- ${showCause(cause)}${about}\n`));
-  }
+  const mode = options.unattended === true ? "unattended" : "interactive";
+  const call = explainCall(settings.value, found, args, mode);
+  if (json) output.result(`${JSON.stringify(call)}\n`);
+  else output.result(`${explanationLines(call).join("\n")}\n`);
   return exitCodes.done;
 }
 

@@ -1,0 +1,51 @@
+// What the session adds to the policy when one call is decided; the same for a run and for `writ explain`.
+import { type AllowedTool, type Bound, bounds } from "../core/bound.ts";
+import type { Standing } from "../core/decide.ts";
+import type { Facts } from "../core/facts.ts";
+import { gateBlocks, gatesOf, type GateState } from "../core/gate.ts";
+import type { Policy } from "../core/policy.ts";
+import type { ActiveSkill } from "../core/session.ts";
+
+export type StandingSkill = Pick<ActiveSkill, "name" | "trigger" | "bounding" | "allowedTools">;
+export type StandingSite = {
+  readonly policy: Pick<Policy, "gates" | "skills" | "root">;
+  /** In the order in which they became active. */
+  readonly active: readonly StandingSkill[];
+  readonly gates: GateState;
+  /** An entry of allowed_tools in the words of Writ; one that cannot be read allows nothing. */
+  allowedTool(declared: string): AllowedTool;
+};
+
+export function standingOf(site: StandingSite, facts: Facts): Standing {
+  const { policy, active, gates } = site;
+  return {
+    root: policy.root,
+    active: active.map((s) => s.name),
+    vouched: active.filter((s) => isVouched(policy, s)).map((s) => s.name),
+    bounds: boundsInForce(site, facts),
+    blocks: gateBlocks(policy.gates, gates, facts, policy.root),
+  };
+}
+
+// The user named it, or machine or user policy forces it: nobody else's word counts for an allow rule.
+function isVouched(policy: StandingSite["policy"], skill: StandingSkill): boolean {
+  if (skill.trigger === "explicit") return true;
+  return skill.trigger === "policy" &&
+    policy.skills.forced.some((f) => f.skill === skill.name && f.layer !== "project");
+}
+
+// A gate's own skill never bounds the calls that it guards.
+function boundsInForce({ policy, active, allowedTool }: StandingSite, facts: Facts): readonly Bound[] {
+  const guarded = gatesOf(policy.gates, facts, policy.root).map((g) => g.skill);
+  const bounding = active.filter((s) => s.bounding && !guarded.includes(s.name));
+  return bounds(
+    bounding.map((s) => ({
+      name: s.name,
+      trigger: s.trigger,
+      allowed: s.allowedTools === undefined || s.allowedTools.includes("*")
+        ? undefined
+        : s.allowedTools.map((declared) => allowedTool(declared)),
+    })),
+    policy.skills,
+  );
+}

@@ -1,0 +1,149 @@
+// One call as the policy sees it at the start of a session, and the same in words. Nothing runs.
+import { inspectCall } from "../agent/inspect.ts";
+import type { Tool } from "../agent/ports.ts";
+import { standingOf, type StandingSkill } from "../agent/standing.ts";
+import { decide } from "../core/decide.ts";
+import { type Cause, showCause } from "../core/decision.ts";
+import { explain, explainParts, type Explanation, type PartExplanation } from "../core/explain.ts";
+import type { Mode } from "../core/facts.ts";
+import { emptyGateState } from "../core/gate.ts";
+import type { Args } from "../core/message.ts";
+import { type NearMiss, nearMisses, showNearMiss } from "../core/near_miss.ts";
+import { showPosition } from "../core/problem.ts";
+import { escapeLine } from "../core/text.ts";
+import { compileAllowedTool } from "../load/allowed_tool.ts";
+import { placeOf } from "./agent_parts.ts";
+import { loadCatalog } from "./catalog.ts";
+import type { Settings } from "./settings.ts";
+
+/** What `permission.resolved` would carry, and what led to it. */
+export type ExplainedCall = Explanation & {
+  readonly args: Args;
+  /** The effect, or the answer to an ask that nobody can be asked. */
+  readonly decision: Explanation["effect"];
+  /** The skills that are active from the start. */
+  readonly sourcedBy: readonly string[];
+  readonly parts: readonly PartExplanation[];
+  readonly nearMisses: readonly NearMiss[];
+  /** What keeps a model from making the call at all. */
+  readonly notes: readonly string[];
+};
+
+/** As the first call of a session: forced skills are active, no gate has seen evidence, no answer was kept. */
+export function explainCall(settings: Settings, tool: Tool, args: Args, mode: Mode): ExplainedCall {
+  const { policy } = settings;
+  const place = placeOf(settings);
+  const active = forcedSkills(settings);
+  const sourcedBy = active.map((s) => `skill:${s.name}`);
+  const facts = inspectCall(tool, args, { place, mode, sourcedBy });
+  const allowedTool = (declared: string) => compileAllowedTool(declared, place);
+  const standing = standingOf({ policy, active, gates: emptyGateState, allowedTool }, facts);
+  const explanation = explain(facts, decide(policy.layers, facts, standing));
+  const offered = tool.engine === true || policy.tools.enabled.includes(tool.name);
+  return {
+    ...explanation,
+    args,
+    decision: explanation.effect === "ask" && mode === "unattended" ? "deny" : explanation.effect,
+    sourcedBy,
+    parts: explainParts(policy.layers, facts, standing),
+    nearMisses: nearMisses({ layers: policy.layers, facts, standing, home: place.home }),
+    notes: offered
+      ? []
+      : [`\`${tool.name}\` is not in \`tools.enabled\` of this policy: no model is offered it`],
+  };
+}
+
+function forcedSkills(settings: Settings): readonly StandingSkill[] {
+  const forced = settings.policy.skills.forced.filter((f) => f.when.at === "session");
+  if (forced.length === 0) return [];
+  const { catalog } = loadCatalog(settings);
+  return forced.flatMap((entry): StandingSkill[] => {
+    const skill = catalog.get(entry.skill);
+    if (skill === undefined) return [];
+    const { allowedTools } = skill;
+    return [{
+      name: skill.name,
+      trigger: "policy",
+      bounding: entry.bounding,
+      ...(allowedTools === undefined ? {} : { allowedTools }),
+    }];
+  });
+}
+
+/** Lines for people: the decision, every part with its votes, and the rules that nearly matched. */
+export function explanationLines(call: ExplainedCall): readonly string[] {
+  const { risk, tool, parts, causes, sourcedBy } = call;
+  const lines = [headline(call), `${tool}, risk ${risk}`];
+  if (sourcedBy.length > 0) lines.push(`with ${sourcedBy.join(", ")} active`);
+  lines.push(...call.notes.map((note) => `note: ${note}`));
+  const whole = causes.filter((c) => c.by === "error" || c.by === "gate" || c.by === "bound");
+  if (whole.length > 0) lines.push("", "the call as a whole", ...whole.flatMap(wholeLines));
+  parts.slice(0, mostParts).forEach((part, index) => lines.push("", ...partLines(part, index + 1)));
+  if (parts.length > mostParts) lines.push("", `${parts.length - mostParts} more parts; --json has them all`);
+  if (call.nearMisses.length > 0) lines.push("", ...call.nearMisses.map(nearLine));
+  return lines.map(escapeLine);
+}
+
+const mostParts = 40;
+
+function headline({ effect, decision, reason, causes, parts }: ExplainedCall): string {
+  const [first] = causes;
+  const about = parts.length > 1 && "subject" in first && first.subject !== undefined
+    ? ` [${first.subject}]`
+    : "";
+  const said = reason.startsWith(`${effect} `) ? reason : `${effect}: ${reason}`;
+  return decision === effect ? said + about : `${said}${about}; nobody can be asked, so it is denied`;
+}
+
+function wholeLines(cause: Cause): readonly string[] {
+  if (cause.by !== "gate") return [line("says", showCause(cause))];
+  return [
+    line("says", `deny by gate ${cause.gate} at ${showPosition(cause.at)}, until there is:`),
+    ...cause.missing.map((missing) => line("", missing)),
+  ];
+}
+
+function partLines(part: PartExplanation, number: number): readonly string[] {
+  const effect = part.effect ?? "nothing forbids it";
+  const lines = [`${number}. ${titleOf(part)}: ${effect} (risk ${part.risk})`];
+  if (part.argv !== undefined && part.argv.length > 0) lines.push(line("words", JSON.stringify(part.argv)));
+  if (part.notUnderstood !== undefined) lines.push(line("note", part.notUnderstood));
+  if (part.kind === "path") lines.push(line("leads to", part.resolved ?? "nowhere that can be resolved"));
+  const [first, ...others] = part.causes;
+  if (first !== undefined) lines.push(line("decides", showCause(first)));
+  lines.push(...others.map((cause) => line("also", showCause(cause))));
+  const silent = part.matches.filter((m) => !m.counts);
+  lines.push(
+    ...silent.map((m) =>
+      line(
+        "silent",
+        `${m.effect} rule ${m.rule} (${m.text}) at ${showPosition(m.at)} matches, but does not count`,
+      )
+    ),
+  );
+  if (part.matches.length === 0 && part.kind !== "call") lines.push(line("rules", "none matches"));
+  return lines;
+}
+
+function titleOf(part: PartExplanation): string {
+  switch (part.kind) {
+    case "call":
+      return "the call";
+    case "part":
+      return `${part.inner === true ? "command inside" : "command"} \`${part.shown}\``;
+    case "path":
+      return `${part.operand === true ? "operand" : "path"} \`${part.written}\` as ${part.tool}`;
+    case "host":
+      return `host \`${part.shown}\`${part.written === part.shown ? "" : ` of \`${part.written}\``}${
+        part.private === true ? ", private or loopback" : ""
+      }`;
+  }
+}
+
+function nearLine(near: NearMiss): string {
+  return `${showNearMiss(near)}${near.subject === undefined ? "" : ` [${near.subject}]`}`;
+}
+
+function line(label: string, text: string): string {
+  return `   ${label.padEnd(9)} ${text}`;
+}
