@@ -640,6 +640,20 @@ describe("decide() in single cases", () => {
       "deny",
       ["rule user user.deny[0]"],
     ],
+    [
+      "a destructive call in a box is named only with the box",
+      { user: { allow: ["rm -rf x"] } },
+      { ...shellFacts([part("rm -rf x")]), box: "push" },
+      "ask",
+      ["coverage", "default builtin destructive", "risk_floor"],
+    ],
+    [
+      "what runs inside a command that nobody saw is named by nothing",
+      { user: { allow: ["rm -rf x", { tools: ["shell"] }] } },
+      shellFacts([part("rm -rf x", { ...inner, ...wrapped })]),
+      "ask",
+      ["coverage", "risk_floor"],
+    ],
   ];
   for (const [name, written, asked, effect, strictest] of rows) {
     test(name, () => {

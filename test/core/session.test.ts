@@ -2,9 +2,10 @@ import { assert, assertEquals } from "@std/assert";
 import { describe, test } from "bun:test";
 import fc from "fast-check";
 import { toMessages } from "../../src/core/context.ts";
-import type { Event, TriggerKind } from "../../src/core/event.ts";
+import type { Answer, Event, EventData, Trigger, TriggerKind } from "../../src/core/event.ts";
 import { type CallBlock, type Message, noUsage } from "../../src/core/message.ts";
-import { emptySession, type Entry, reduce, type SessionState } from "../../src/core/session.ts";
+import { renderEnvironment } from "../../src/core/prompt.ts";
+import { emptySession, type Entry, finalText, reduce, type SessionState } from "../../src/core/session.ts";
 import { tries } from "./decide_generators.ts";
 import { type EventList, eventList, noTokens, sessionFacts } from "./session_events.ts";
 
@@ -459,3 +460,184 @@ function checkPairs(messages: readonly Message[]): void {
   });
   assertEquals(results, calls);
 }
+
+// ---- single cases -------------------------------------------------------------------------------------------------
+
+function loaded(name: string, trigger: Trigger, more: Partial<EventData["skill.loaded"]> = {}) {
+  return {
+    name,
+    source: "user",
+    sha256: `sha of ${name}`,
+    trigger,
+    scope: "turn" as const,
+    loadedBytes: 1,
+    contextTokensAdded: 1,
+    tools: [],
+    bounding: true,
+    body: `body of ${name}`,
+    ...more,
+  };
+}
+
+describe("active skills", () => {
+  const policy = { kind: "policy" } as const;
+  const explicit = { kind: "explicit" } as const;
+  const forced = loaded("review", policy, { scope: "session", bounding: false, allowedTools: ["read_file"] });
+
+  test("a skill that policy forces stands in the stable text, not in the transcript", () => {
+    const log = eventList();
+    log.emit("skill.loaded", forced);
+    assertEquals(log.state().transcript, []);
+    assertEquals(log.state().active, [{
+      name: "review",
+      trigger: "policy",
+      scope: "session",
+      allowedTools: ["read_file"],
+      bounding: false,
+      boundingBetweenTurns: false,
+      forced: true,
+      source: "user",
+      sha256: "sha of review",
+      body: "body of review",
+    }]);
+  });
+
+  test("a trigger on it makes it a bound until the turn ends", () => {
+    const log = eventList();
+    log.emit("skill.loaded", forced);
+    log.emit("user.message", { content: "go", actor: "user" });
+    log.emit("skill.loaded", loaded("review", explicit, { body: "" }));
+    const [inTurn] = log.state().active;
+    assertEquals([inTurn?.bounding, inTurn?.trigger, inTurn?.scope, inTurn?.body, inTurn?.forced], [
+      true,
+      "policy",
+      "session",
+      "body of review",
+      true,
+    ]);
+    log.emit("turn.completed", { stopReason: "final", usage: noUsage, denied: [] });
+    assertEquals(log.state().active[0]?.bounding, false);
+    assertEquals(log.state().transcript, [{ kind: "user", text: "go" }]);
+  });
+
+  test("a skill that a gate loads is shown where it became active", () => {
+    const log = eventList();
+    log.emit("skill.loaded", loaded("review", { kind: "policy", gate: "g" }));
+    assertEquals(log.state().active[0]?.forced, false);
+    assertEquals(log.state().transcript, [
+      { kind: "skill", name: "review", text: "body of review", live: true },
+    ]);
+  });
+
+  test("an edited body takes the place of the one before", () => {
+    const log = eventList();
+    log.emit("skill.loaded", loaded("review", explicit));
+    log.emit("skill.loaded", loaded("helper", explicit));
+    log.emit("skill.loaded", loaded("review", { kind: "model" }, { body: "new body", bounding: false }));
+    assertEquals(log.state().transcript, [
+      { kind: "skill", name: "review", text: "body of review", live: false },
+      { kind: "skill", name: "helper", text: "body of helper", live: true },
+      { kind: "skill", name: "review", text: "new body", live: true },
+    ]);
+    const [review] = log.state().active;
+    // A bound never ends before the skill does.
+    assertEquals([review?.body, review?.bounding], ["new body", true]);
+    assertEquals(log.state().recent, { review: 3, helper: 2 });
+  });
+
+  test("an outcome is kept with the skill that reported it, and for its gates", () => {
+    const log = eventList();
+    log.emit("skill.loaded", loaded("review", explicit));
+    log.emit("skill.loaded", loaded("helper", explicit));
+    log.emit("skill.completed", { name: "review", outcome: "PASS", summary: "", evidence: [] });
+    assertEquals(log.state().active.map((s) => s.outcome), ["PASS", undefined]);
+    assertEquals(log.state().gates.verdicts, { review: [{ outcome: "PASS", seq: 3 }] });
+  });
+});
+
+describe("the environment", () => {
+  test("is shown with the first message, and again only when it changed", () => {
+    const log = eventList();
+    const say = () => log.emit("user.message", { content: "hello", actor: "user" });
+    log.emit("session.started", sessionFacts);
+    say();
+    say();
+    log.emit("session.resumed", sessionFacts);
+    say();
+    const moved = { ...sessionFacts, workspace: "/moved" };
+    log.emit("session.resumed", moved);
+    say();
+    const user = { kind: "user", text: "hello" } as const;
+    assertEquals(log.state().transcript, [
+      user,
+      { kind: "environment", text: renderEnvironment(sessionFacts) },
+      user,
+      user,
+      user,
+      { kind: "environment", text: renderEnvironment(moved) },
+    ]);
+  });
+});
+
+describe("denials", () => {
+  type Resolved = EventData["permission.resolved"];
+  const rows: readonly (readonly [
+    name: string,
+    effect: Resolved["effect"],
+    by: Answer["by"] | undefined,
+    decision: Resolved["decision"],
+    unanswered: boolean | undefined,
+  ])[] = [
+    ["an allow is none", "allow", undefined, "allow", undefined],
+    ["an answered ask is none", "ask", "user", "allow", undefined],
+    ["a deny is one", "deny", undefined, "deny", false],
+    ["a no is one", "ask", "user", "deny", false],
+    ["nobody there leaves the ask unanswered", "ask", "non_interactive", "deny", true],
+    ["so does a timeout", "ask", "timeout", "deny", true],
+    ["a changed call was answered", "ask", "changed", "deny", false],
+  ];
+  for (const [name, effect, by, decision, unanswered] of rows) {
+    test(name, () => {
+      const log = eventList();
+      log.emit("permission.resolved", {
+        call: "c1",
+        tool: "shell",
+        risk: "write",
+        effect,
+        causes: [],
+        ...(by === undefined ? {} : { answer: { by } }),
+        decision,
+        reason: "why",
+      });
+      const want = unanswered === undefined ? [] : [{ call: "c1", tool: "shell", reason: "why", unanswered }];
+      assertEquals(log.state().turn.denied, want);
+    });
+  }
+});
+
+test("turn.changedAt is the newest start of a call that may change something", () => {
+  const log = eventList();
+  log.emit("tool.started", { call: "c1", tool: "read_file", risk: "read" });
+  assertEquals(log.state().turn.changedAt, 0);
+  log.emit("tool.started", { call: "c2", tool: "write_file", risk: "write" });
+  log.emit("tool.started", { call: "c3", tool: "read_file", risk: "read" });
+  assertEquals(log.state().turn.changedAt, 2);
+});
+
+test("finalText() is the text of the newest reply", () => {
+  const log = eventList();
+  assertEquals(finalText(log.state()), "");
+  const reply = (content: EventData["model.completed"]["content"]) =>
+    log.emit("model.completed", { stopReason: "end", usage: noUsage, content });
+  reply([{ type: "text", text: "first" }, { type: "tool_use", id: "c1", name: "read_file", input: {} }]);
+  log.emit("tool.completed", {
+    call: "c1",
+    tool: "read_file",
+    ok: true,
+    bytes: 1,
+    durationMs: 0,
+    result: "r",
+  });
+  reply([{ type: "text", text: "one " }, { type: "opaque", value: {} }, { type: "text", text: "two" }]);
+  assertEquals(finalText(log.state()), "one two");
+});
