@@ -21,7 +21,7 @@ const table: { readonly [layer: string]: Rule } = {
   tools: {
     own: ["core", "shell", "sandbox"],
     types: ["agent"],
-    outside: ["node:", "re2js", "ignore", "diff", "@cfworker/json-schema"],
+    outside: ["node:", "re2js", "ignore", "diff", "htmlparser2", "@cfworker/json-schema"],
   },
   store: { own: ["core", "agent"], outside: ["node:"] },
   runtime: { own: [], types: ["agent", "core"], outside: ["node:"] },

@@ -1,7 +1,8 @@
 // A call and its tool → the facts that are decided on.
-import type { Facts, Mode } from "../core/facts.ts";
+import type { Effect } from "../core/decision.ts";
+import type { Facts, HostFact, Mode } from "../core/facts.ts";
 import type { Args } from "../core/message.ts";
-import type { Inspection, Place, Tool } from "./ports.ts";
+import type { Inspection, Network, Place, Tool } from "./ports.ts";
 
 export type CallSite = {
   readonly place: Place;
@@ -9,10 +10,56 @@ export type CallSite = {
   /** `skill:<name>` of the active skills, in activation order. */
   readonly sourcedBy: readonly string[];
 };
+/** Decides on facts, as it will be done for the call itself. */
+export type EffectOf = (facts: Facts) => Effect;
 
-/** `args` must fit the tool's schema already. A tool that fails while it looks is not run: that is a deny, not a crash. */
-export function inspectCall(tool: Tool, args: Args, site: CallSite): Facts {
-  const inspection = lookAt(tool, args, site.place);
+/**
+ * The facts with all that the outside has to tell. A name whose addresses cannot change the answer is not looked up: that
+ * alone would tell others of the call. `args` must fit the tool's schema already.
+ */
+export async function inspectCall(
+  tool: Tool,
+  args: Args,
+  site: CallSite & { readonly signal: AbortSignal; readonly effectOf: EffectOf },
+): Promise<Facts> {
+  const { network } = site.place;
+  try {
+    const place = network === undefined
+      ? site.place
+      : { ...site.place, network: discreet(network, tool.name, site) };
+    await tool.lookUp?.(args, place, site.signal);
+  } catch (error) {
+    return factsOf(tool, args, site, notInspected(tool, error));
+  }
+  return inspectOffline(tool, args, site);
+}
+
+/** The facts as the arguments alone show them. A tool that fails while it looks is not run: that is a deny, not a crash. */
+export function inspectOffline(tool: Tool, args: Args, site: CallSite): Facts {
+  try {
+    return factsOf(tool, args, site, tool.inspect(args, site.place));
+  } catch (error) {
+    return factsOf(tool, args, site, notInspected(tool, error));
+  }
+}
+
+/** A host that no argument names, judged like the one of a call of its own. */
+export function hostFacts(tool: string, host: HostFact, site: Omit<CallSite, "place">): Facts {
+  const { mode, sourcedBy } = site;
+  const subjects = [{ kind: "host", host }] as const;
+  return {
+    tool,
+    args: { url: host.written },
+    risk: "network",
+    subjects,
+    box: "default",
+    sourcedBy,
+    mode,
+    errors: [],
+  };
+}
+
+function factsOf(tool: Tool, args: Args, site: CallSite, inspection: Inspection): Facts {
   return {
     tool: tool.name,
     args,
@@ -25,11 +72,25 @@ export function inspectCall(tool: Tool, args: Args, site: CallSite): Facts {
   };
 }
 
-function lookAt(tool: Tool, args: Args, place: Place): Inspection {
-  try {
-    return tool.inspect(args, place);
-  } catch (error) {
-    const message = `${tool.name} could not be inspected: ${error instanceof Error ? error.message : error}`;
-    return { risk: "execute", subjects: [{ kind: "call" }], errors: [{ code: "inspect_failed", message }] };
-  }
+function notInspected(tool: Tool, error: unknown): Inspection {
+  const message = `${tool.name} could not be inspected: ${error instanceof Error ? error.message : error}`;
+  return { risk: "execute", subjects: [{ kind: "call" }], errors: [{ code: "inspect_failed", message }] };
+}
+
+function discreet(network: Network, tool: string, site: CallSite & { readonly effectOf: EffectOf }): Network {
+  const open = (host: HostFact) => {
+    const effect = site.effectOf(hostFacts(tool, host, site));
+    return effect === "allow" || (effect === "ask" && site.mode === "interactive");
+  };
+  return {
+    ...network,
+    addresses: async (host, signal) =>
+      open({ ...host, private: false }) || open({ ...host, private: true })
+        ? await network.addresses(host, signal)
+        : {
+          ok: false,
+          code: "unresolved_host",
+          message: `the name \`${host.host}\` was not looked up: wherever it leads, the call is not allowed`,
+        },
+  };
 }

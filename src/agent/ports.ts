@@ -1,5 +1,5 @@
 // Everything outside that the loop may touch, as types. Tests and the composition root make the values.
-import type { Facts, Mode, Subject } from "../core/facts.ts";
+import type { Facts, HostFact, Mode, Subject } from "../core/facts.ts";
 import type { Answer, Draft, Event } from "../core/event.ts";
 import type { Args, InputSchema, Json, ModelReply, ModelRequest, ToolCall } from "../core/message.ts";
 import type { Risk, Verdict } from "../core/decision.ts";
@@ -49,6 +49,8 @@ export type Tool = {
   readonly engine?: boolean;
   /** What the call would do, from arguments that already fit the schema. Looks, never changes. */
   inspect(args: Args, place: Place): Inspection;
+  /** Asks the outside what `inspect` has to know of these arguments, such as the addresses of a name; runs right before it. */
+  lookUp?(args: Args, place: Place, signal: AbortSignal): Promise<void>;
   /** What a person should see before saying yes, such as a diff. */
   preview?(args: Args, at: ToolContext): string | undefined;
   run(args: Args, at: ToolContext): Promise<ToolOutcome>;
@@ -79,10 +81,27 @@ export type Place = {
   protectedBy(path: string): string | undefined;
   /** Set when no command may run at all: says why and what to do. */
   readonly shellRefused?: string;
+  /** Absent where nothing is looked up and nothing is connected to. */
+  readonly network?: Network;
 };
+
+export type Network = {
+  /** Where a name leads to. Never rejects, and ends in bounded time. */
+  addresses(host: HostFact, signal: AbortSignal): Promise<Addresses>;
+  /** Set where no connection may be made: says why. */
+  readonly offline?: string;
+  /** What to add when a connection fails. */
+  readonly hint?: string;
+};
+/** All of them, at least one; or why there is none. */
+export type Addresses =
+  | { readonly ok: true; readonly addresses: readonly string[] }
+  | { readonly ok: false; readonly code: string; readonly message: string };
 
 export type ToolContext = Place & {
   readonly signal: AbortSignal;
+  /** Whether policy allows fetch_url this host without a question; for hosts that the arguments do not name. */
+  mayReach(host: HostFact): { readonly allowed: boolean; readonly reason: string };
   /** Whether deny and ask rules leave this file readable; for tools that touch files which their arguments do not name. */
   mayRead(path: string): boolean;
   /** What was last read or written of each file: absolute path → SHA-256 of its bytes. */

@@ -1,14 +1,14 @@
 // One tool call on its way: requested → checked → decided → approved → run → result. Each step records what it did.
 import type { Agent } from "./agent.ts";
 import { activateForGate, skillDesk } from "./skill_desk.ts";
-import { inspectCall } from "./inspect.ts";
+import { hostFacts, inspectCall, inspectOffline } from "./inspect.ts";
 import type { Tool, ToolContext, ToolOutcome } from "./ports.ts";
 import { standingOf } from "./standing.ts";
 import { decide, type Standing } from "../core/decide.ts";
 import { reasonOf, type Verdict } from "../core/decision.ts";
 import type { Answer } from "../core/event.ts";
 import { explain, type Explanation, refusalText } from "../core/explain.ts";
-import type { Facts } from "../core/facts.ts";
+import type { Facts, HostFact } from "../core/facts.ts";
 import { evidenceMarks, type GateBlock, gatesOf } from "../core/gate.ts";
 import { coveringGrant, grantFor } from "../core/grant.ts";
 import type { CallBlock, ToolCall } from "../core/message.ts";
@@ -36,7 +36,7 @@ export async function prepareCall(agent: Agent, block: CallBlock, turn: TurnHook
     const outcome = fault ?? { ok: false, code: "unknown_tool", content: "unknown tool" };
     return { ready: false, denied: false, finish: async () => complete(agent, call, outcome, 0, {}) };
   }
-  const facts = factsOf(agent, call, tool);
+  const facts = await factsOf(agent, call, tool, turn.signal);
   const preview = tool.preview?.(call.args, contextFor(agent, turn));
   agent.recorder.emit("permission.requested", {
     call: call.id,
@@ -142,9 +142,13 @@ function callFault(
   };
 }
 
-function factsOf(agent: Agent, call: ToolCall, tool: Tool): Facts {
-  const sourcedBy = agent.recorder.state.active.map((s) => `skill:${s.name}`);
-  return inspectCall(tool, call.args, { place: agent.place, mode: agent.mode, sourcedBy });
+async function factsOf(agent: Agent, call: ToolCall, tool: Tool, signal: AbortSignal): Promise<Facts> {
+  const effectOf = (facts: Facts) => decide(agent.policy.layers, facts, standingFor(agent, facts)).effect;
+  return await inspectCall(tool, call.args, { ...siteOf(agent), place: agent.place, signal, effectOf });
+}
+
+function siteOf(agent: Agent): { readonly mode: Facts["mode"]; readonly sourcedBy: Facts["sourcedBy"] } {
+  return { mode: agent.mode, sourcedBy: agent.recorder.state.active.map((s) => `skill:${s.name}`) };
 }
 
 function standingFor(agent: Agent, facts: Facts): Standing {
@@ -165,7 +169,7 @@ async function answerFor(agent: Agent, turn: TurnHooks, asked: Asked): Promise<R
   const { facts, verdict } = asked;
   const reason = reasonOf(verdict);
   if (verdict.effect !== "ask") return { allow: verdict.effect === "allow", reason };
-  const always = verdict.causes.some((c) => c.by === "rule" && c.effect === "ask" && isAlways(agent, c.rule));
+  const always = asksAlways(agent, verdict);
   const kept = always ? undefined : coveringGrant(agent.grants, facts);
   if (kept !== undefined) return { allow: true, reason, answer: { by: "grant", rule: kept.rule } };
   const grant = always ? undefined : grantFor(facts);
@@ -174,7 +178,7 @@ async function answerFor(agent: Agent, turn: TurnHooks, asked: Asked): Promise<R
     return { allow, reason: answer.reason === undefined ? reason : `${reason}; ${answer.reason}`, answer };
   }
   if (
-    canonicalJson(factsKey(factsOf(agent, asked.call, asked.tool))) !==
+    canonicalJson(factsKey(await factsOf(agent, asked.call, asked.tool, turn.signal))) !==
       canonicalJson(factsKey(facts))
   ) {
     return {
@@ -209,8 +213,9 @@ async function askWithin(agent: Agent, turn: TurnHooks, asked: Asked, grant: str
   }
 }
 
-function isAlways(agent: Agent, id: string): boolean {
-  return agent.policy.layers.some((l) => l.rules.some((r) => r.id === id && r.always === true));
+function asksAlways(agent: Agent, verdict: Verdict): boolean {
+  const asking = verdict.causes.flatMap((c) => c.by === "rule" && c.effect === "ask" ? [c.rule] : []);
+  return agent.policy.layers.some((l) => l.rules.some((r) => r.always === true && asking.includes(r.id)));
 }
 
 function factsKey(facts: Facts) {
@@ -266,6 +271,7 @@ function contextFor(agent: Agent, turn: TurnHooks): ToolContext {
     ...agent.place,
     signal: turn.signal,
     mayRead: (path) => mayRead(agent, path),
+    mayReach: (host) => mayReach(agent, host),
     seen: agent.seen,
     keepBefore: agent.keepBefore,
     shell: agent.shell,
@@ -287,6 +293,15 @@ function mayRead(agent: Agent, path: string): boolean {
     errors: [],
   }, { root: agent.place.root, active: [], bounds: [], blocks: [] });
   return verdict.causes.every((c) => c.by !== "rule" || c.effect === "allow");
+}
+
+// Within a call nobody is asked: what would be asked counts as refused, save where a kept answer covers the host.
+function mayReach(agent: Agent, host: HostFact): { readonly allowed: boolean; readonly reason: string } {
+  const facts = hostFacts("fetch_url", host, siteOf(agent));
+  const verdict = decide(agent.policy.layers, facts, standingFor(agent, facts));
+  const kept = verdict.effect === "ask" && !asksAlways(agent, verdict) &&
+    coveringGrant(agent.grants, facts) !== undefined;
+  return { allowed: verdict.effect === "allow" || kept, reason: reasonOf(verdict) };
 }
 
 function complete(
@@ -321,6 +336,6 @@ export function isSideBySide(agent: Agent, block: CallBlock, offered: readonly T
   if (tool.barrier === true || agent.checkArguments(tool.inputSchema, block.input).length > 0) {
     return tool.barrier !== true;
   }
-  return inspectCall(tool, block.input, { place: agent.place, mode: agent.mode, sourcedBy: [] }).risk ===
+  return inspectOffline(tool, block.input, { place: agent.place, mode: agent.mode, sourcedBy: [] }).risk ===
     "read";
 }

@@ -11,6 +11,7 @@ import { compileAllowedTool } from "../load/allowed_tool.ts";
 import { readInstructions } from "../load/instructions.ts";
 import { readAttached, readSkillBody } from "../load/skill_dir.ts";
 import { systemClock } from "../runtime/clock.ts";
+import { systemNetwork } from "../runtime/network.ts";
 import { childEnvironment } from "../sandbox/environment.ts";
 import { checkArguments } from "../tools/arguments.ts";
 import { builtinTools } from "../tools/registry.ts";
@@ -43,7 +44,8 @@ export async function makeAgent(
     onKey: site.onKey,
   });
   if (!model.ok) return model;
-  const place = placeOf(settings);
+  const network = options.fixed?.network ?? systemNetwork(context.host.env);
+  const place: Place = { ...placeOf(settings), network };
   return {
     ok: true,
     problems: [],
@@ -81,6 +83,7 @@ export async function makeAgent(
   };
 }
 
+/** Without a network: what is judged from a policy file alone looks nothing up. */
 export function placeOf(settings: Pick<Settings, "policy" | "surroundings">): Place {
   const { policy, surroundings } = settings;
   const refused = policy.sandbox.mode === "off"

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { dirname, join } from "node:path";
 import type { Agent } from "../agent/agent.ts";
 import { forceSkills, openSession as recordOpening, replay } from "../agent/open.ts";
-import { type Approver, type Clock, LogFailure } from "../agent/ports.ts";
+import { type Approver, type Clock, LogFailure, type Network } from "../agent/ports.ts";
 import { createRecorder } from "../agent/recorder.ts";
 import type { Event, SessionFacts } from "../core/event.ts";
 import type { Mode } from "../core/facts.ts";
@@ -35,6 +35,7 @@ export type SessionOptions = {
   /** For runs whose log must be the same everywhere. */
   readonly fixed?: {
     readonly clock: Clock;
+    readonly network: Network;
     readonly session: string;
     readonly platform: string;
     readonly actor: string;
@@ -178,12 +179,20 @@ function openLog(dir: string, settings: Settings, options: SessionOptions): Open
 }
 
 function newestOf(dir: string, root: string): string {
-  const found = listSessions(dir).find((s) => {
-    const [first] = checkChain(readLog(s.path)).events;
-    return first?.type === "session.started" && first.data.workspace === root;
-  });
+  const found = listSessions(dir).find((s) => workspaceOf(s.path) === root);
   if (found === undefined) throw new LogFailure("no_session", `no session of ${root} to continue in ${dir}`);
   return found.id;
+}
+
+// What cannot be read or does not begin as a session is none that could be continued.
+function workspaceOf(path: string): string | undefined {
+  try {
+    const [first] = checkChain(readLog(path)).events;
+    return first?.type === "session.started" ? first.data.workspace : undefined;
+  } catch (error) {
+    if (error instanceof LogFailure) return undefined;
+    throw error;
+  }
 }
 
 // Sorts by time; the random part keeps two that start together apart.

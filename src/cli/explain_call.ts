@@ -1,11 +1,11 @@
 // One call as the policy sees it at the start of a session, and the same in words. Nothing runs.
 import { inspectCall } from "../agent/inspect.ts";
-import type { Tool } from "../agent/ports.ts";
+import type { Network, Tool } from "../agent/ports.ts";
 import { standingOf, type StandingSkill } from "../agent/standing.ts";
 import { decide } from "../core/decide.ts";
 import { type Cause, showCause } from "../core/decision.ts";
 import { explain, explainParts, type Explanation, type PartExplanation } from "../core/explain.ts";
-import type { Mode } from "../core/facts.ts";
+import type { Facts, Mode } from "../core/facts.ts";
 import { emptyGateState } from "../core/gate.ts";
 import type { Args } from "../core/message.ts";
 import { type NearMiss, nearMisses, showNearMiss } from "../core/near_miss.ts";
@@ -29,15 +29,32 @@ export type ExplainedCall = Explanation & {
   readonly notes: readonly string[];
 };
 
-/** As the first call of a session: forced skills are active, no gate has seen evidence, no answer was kept. */
-export function explainCall(settings: Settings, tool: Tool, args: Args, mode: Mode): ExplainedCall {
+/**
+ * As the first call of a session: forced skills are active, no gate has seen evidence, no answer was kept. A name is looked
+ * up as it would be for the call, through `network`.
+ */
+export async function explainCall(
+  settings: Settings,
+  tool: Tool,
+  args: Args,
+  mode: Mode,
+  network: Network,
+): Promise<ExplainedCall> {
   const { policy } = settings;
-  const place = placeOf(settings);
+  const place = { ...placeOf(settings), network };
   const active = forcedSkills(settings);
   const sourcedBy = active.map((s) => `skill:${s.name}`);
-  const facts = inspectCall(tool, args, { place, mode, sourcedBy });
   const allowedTool = (declared: string) => compileAllowedTool(declared, place);
-  const standing = standingOf({ policy, active, gates: emptyGateState, allowedTool }, facts);
+  const standingFor = (facts: Facts) =>
+    standingOf({ policy, active, gates: emptyGateState, allowedTool }, facts);
+  const facts = await inspectCall(tool, args, {
+    place,
+    mode,
+    sourcedBy,
+    signal: new AbortController().signal,
+    effectOf: (facts) => decide(policy.layers, facts, standingFor(facts)).effect,
+  });
+  const standing = standingFor(facts);
   const explanation = explain(facts, decide(policy.layers, facts, standing));
   const offered = tool.engine === true || policy.tools.enabled.includes(tool.name);
   return {

@@ -21,6 +21,9 @@ const schema = v.strictObject({
   ),
   policy: text,
   project_policy: v.exactOptional(text),
+  hosts: v.exactOptional(
+    v.record(text, v.array(text, "a list of addresses"), "a mapping of host names to lists of addresses"),
+  ),
   skills: v.exactOptional(files),
   user: v.union([text, v.array(text, "a list of messages")], "a message or a list of messages"),
   load: v.exactOptional(v.array(text, "a list of skill names")),

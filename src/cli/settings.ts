@@ -1,7 +1,7 @@
 // Options and machine → the policy in force, with the question of trust asked where somebody can answer it.
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { inspectCall } from "../agent/inspect.ts";
+import { inspectOffline } from "../agent/inspect.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
 import { matchesSubject, type Rule } from "../core/rule.ts";
@@ -100,7 +100,7 @@ function matchesExample(policy: Policy, surroundings: Surroundings, rule: Rule, 
   return builtinTools.some((tool) => {
     const name = mainArgument(tool.name);
     if (name === undefined || !rule.tools.some((glob) => wildcard(glob, tool.name))) return false;
-    const facts = inspectCall(tool, { [name]: example }, {
+    const facts = inspectOffline(tool, { [name]: example }, {
       place,
       mode: rule.mode ?? "interactive",
       sourcedBy: rule.sourcedBy ?? [],

@@ -226,7 +226,9 @@ function privateHostVotes(q: Question, subject: Subject): Cause[] {
     layer: "builtin",
     at: { file: "(built in)", line: 1, col: 1 },
     text: "fetch_url(@private)",
-    reason: "a private or loopback address",
+    reason: subject.host.leadsTo === undefined
+      ? "a private or loopback address"
+      : `the name leads to ${subject.host.leadsTo}, a private or loopback address`,
     subject: host,
   }];
 }

@@ -48,7 +48,13 @@ export type PathFact = {
 };
 
 /** One host that a call talks to, redirect hops included. */
-export type HostFact = { readonly written: string; readonly host: string; readonly private: boolean };
+export type HostFact = {
+  readonly written: string;
+  readonly host: string;
+  readonly private: boolean;
+  /** The private address that a name led to. */
+  readonly leadsTo?: string;
+};
 
 /**
  * The units that are judged one by one; the strictest decides the call. An `operand` (a path operand or input

@@ -34,7 +34,6 @@ export const notInThisVersion: readonly KeyPattern[] = [
   { path: "sandbox.hide" },
   { path: "sandbox.limits" },
   { path: "sandbox.boxes" },
-  { path: "tools.enabled.*", when: (value) => value === "fetch_url" },
   { path: "mcp_servers" },
   { path: "audit.keep" },
   { path: "audit.heads" },

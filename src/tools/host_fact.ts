@@ -24,10 +24,12 @@ export function hostFact(url: string, addresses: readonly string[] = []): HostFa
   }
   const host = canonical(parsed.hostname);
   if (host === "") return { code: "bad_url", message: `\`${url}\` names no host` };
+  const leadsTo = addresses.map(canonical).filter(isPrivateHost).sort()[0];
   return {
     written: url,
     host,
-    private: isPrivateHost(host) || addresses.some((a) => isPrivateHost(canonical(a))),
+    private: isPrivateHost(host) || leadsTo !== undefined,
+    ...(leadsTo === undefined || leadsTo === host ? {} : { leadsTo }),
   };
 }
 

@@ -8,6 +8,7 @@ const names: { readonly [tool: string]: string } = {
   write_file: "path",
   edit_file: "path",
   shell: "command",
+  fetch_url: "url",
   load_skill: "name",
   read_skill_file: "skill",
   complete_skill: "name",

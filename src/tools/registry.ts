@@ -2,6 +2,7 @@
 import type { Tool } from "../agent/ports.ts";
 import { completeSkill } from "./complete_skill.ts";
 import { editFile } from "./edit_file.ts";
+import { fetchUrl } from "./fetch_url.ts";
 import { gitDiff } from "./git_diff.ts";
 import { listFiles } from "./list_files.ts";
 import { loadSkill } from "./load_skill.ts";
@@ -20,6 +21,7 @@ export const builtinTools: readonly Tool[] = [
   writeFile,
   editFile,
   shell,
+  fetchUrl,
   loadSkill,
   readSkillFile,
   completeSkill,

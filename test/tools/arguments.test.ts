@@ -185,6 +185,7 @@ describe("checkArguments()", () => {
       write_file: { path: "a", content: "" },
       edit_file: { path: "a", old: "b", new: "", all: true },
       shell: { command: "ls", cwd: ".", timeout: 3, box: "push" },
+      fetch_url: { url: "https://a.test/", max_chars: 10 },
       load_skill: { name: "a", arguments: "b" },
       read_skill_file: { skill: "a", path: "b" },
       complete_skill: { name: "a", outcome: "PASS", summary: "" },

@@ -83,21 +83,23 @@ describe("hostFact() knows private hosts", () => {
     }
   }
 
-  const resolved: [addresses: string[], expected: boolean][] = [
-    [["8.8.8.8"], false],
-    [["8.8.8.8", "127.0.0.1"], true],
-    [["::1"], true],
-    [["fe80::1%eth0"], true],
-    [["::ffff:192.168.0.1"], true],
-    [["2001:db8::1"], false],
-    [["not an address:"], true],
+  const resolved: [addresses: string[], leadsTo?: string][] = [
+    [["8.8.8.8"]],
+    [["8.8.8.8", "127.0.0.1"], "127.0.0.1"],
+    [["192.168.1.1", "8.8.8.8", "10.0.0.1"], "10.0.0.1"],
+    [["::1"], "::1"],
+    [["fe80::1%eth0"], "fe80::1"],
+    [["::ffff:192.168.0.1"], "192.168.0.1"],
+    [["2001:db8::1"]],
+    [["not an address:"], "not an address:"],
   ];
-  for (const [addresses, expected] of resolved) {
+  for (const [addresses, leadsTo] of resolved) {
     test(`a name that resolves to ${addresses.join(", ")}`, () => {
       assertEquals(hostFact("https://x.test/", addresses), {
         written: "https://x.test/",
         host: "x.test",
-        private: expected,
+        private: leadsTo !== undefined,
+        ...(leadsTo === undefined ? {} : { leadsTo }),
       });
     });
   }

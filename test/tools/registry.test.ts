@@ -15,6 +15,7 @@ describe("the built-in tools", () => {
       "write_file",
       "edit_file",
       "shell",
+      "fetch_url",
       "load_skill",
       "read_skill_file",
       "complete_skill",
@@ -39,6 +40,7 @@ describe("the built-in tools", () => {
     const engine = builtinTools.filter((t) => t.engine === true).map((t) => t.name);
     const barriers = builtinTools.filter((t) => t.barrier === true).map((t) => t.name);
     assertEquals([engine, barriers], [["load_skill", "read_skill_file", "complete_skill"], [
+      "fetch_url",
       "load_skill",
       "complete_skill",
     ]]);

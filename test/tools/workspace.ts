@@ -44,6 +44,7 @@ export function makeWorkspace(changes: Partial<ToolContext> = {}): Workspace {
     protectedBy: () => undefined,
     signal: new AbortController().signal,
     mayRead: () => true,
+    mayReach: () => ({ allowed: false, reason: "nothing may be reached" }),
     seen: new Map(),
     keepBefore: async (path, bytes) => {
       kept.push([
@@ -91,6 +92,7 @@ export function makeWorkspace(changes: Partial<ToolContext> = {}): Workspace {
 
 /** Inspects and runs, as the loop does. */
 export async function call(tool: Tool, args: Args, at: ToolContext): Promise<ToolOutcome> {
+  await tool.lookUp?.(args, at, at.signal);
   tool.inspect(args, at);
   return await tool.run(args, at);
 }

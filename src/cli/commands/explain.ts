@@ -3,6 +3,7 @@ import type { Args } from "../../core/message.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { isObject } from "../../core/text.ts";
 import { selectByPattern } from "../../core/trigger.ts";
+import { systemNetwork } from "../../runtime/network.ts";
 import { checkArguments } from "../../tools/arguments.ts";
 import { mainArgument } from "../../tools/main_argument.ts";
 import { builtinTools, toolNames } from "../../tools/registry.ts";
@@ -63,7 +64,7 @@ async function explainOne(
     return reportUsage(output, `arguments of ${found.name} do not fit: ${missing.join("; ")}`, json);
   }
   const mode = options.unattended === true ? "unattended" : "interactive";
-  const call = explainCall(settings.value, found, args, mode);
+  const call = await explainCall(settings.value, found, args, mode, systemNetwork(context.host.env));
   if (json) output.result(`${JSON.stringify(call)}\n`);
   else output.result(`${explanationLines(call).join("\n")}\n`);
   return exitCodes.done;

@@ -5,6 +5,7 @@ import { runTurn } from "../../agent/turn.ts";
 import type { Approver } from "../../agent/ports.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { fixedClock } from "../../runtime/clock.ts";
+import { fixedNetwork } from "../../runtime/network.ts";
 import { nobody } from "../approver.ts";
 import type { CommandModule, Context } from "../command.ts";
 import { loadCatalog } from "../catalog.ts";
@@ -57,6 +58,7 @@ async function play(context: Context, scenario: Scenario, folder: ScenarioFolder
     replies: scenario.model,
     fixed: {
       clock: fixedClock(startOfTime),
+      network: fixedNetwork(scenario.hosts ?? {}),
       session: "scenario",
       platform: "any",
       actor: "user",
