@@ -1,10 +1,12 @@
 // Answers kept for the session. A grant covers exactly what was shown and approved, never more.
 import { needsNaming } from "./command.ts";
+import { isInner, isOperand } from "./covering.ts";
 import type { Facts, Subject } from "./facts.ts";
+import { grantRules, showGrantRule } from "./grant_rule.ts";
 import { canonicalJson } from "./text.ts";
 
 export type Grant = {
-  /** The rule that the grant would be. */
+  /** The rules that the grant would be. */
   readonly rule: string;
   readonly tool: string;
   readonly box: string;
@@ -15,12 +17,14 @@ export type Grant = {
 /** The grant that a kept answer to this call would be; undefined where only a single yes is safe. */
 export function grantFor(facts: Facts): Grant | undefined {
   if (facts.risk === "destructive") return undefined;
-  const judged = facts.subjects.filter((s) => s.kind !== "path" || !s.operand);
+  const judged = facts.subjects.filter((s) => !isOperand(s));
+  const whole = judged.every((s) => s.kind === "call");
+  const rules = whole ? undefined : grantRules(facts);
+  if (!whole && rules === undefined) return undefined;
   const keys = judged.map((s) => keyOf(s, facts));
   if (keys.some((k) => k === undefined)) return undefined;
-  const shown = judged.map((s) => shownRule(s, facts));
   return {
-    rule: [...new Set(shown)].join(", "),
+    rule: rules?.map(showGrantRule).join(", ") ?? `${facts.tool} with exactly these arguments`,
     tool: facts.tool,
     box: facts.box,
     keys: keys.filter((k) => k !== undefined),
@@ -40,26 +44,15 @@ function keyOf(subject: Subject, facts: Facts): string | undefined {
   switch (subject.kind) {
     case "call":
       return canonicalJson(facts.args);
-    case "part":
-      return needsNaming(subject.part) === undefined ? JSON.stringify(subject.part.argv) : undefined;
+    case "part": {
+      if (needsNaming(subject.part) !== undefined) return undefined;
+      const words = JSON.stringify(subject.part.argv);
+      // Seen inside another command, it was not approved by itself.
+      return isInner(subject) ? `inside ${words}` : words;
+    }
     case "path":
-      return subject.path.resolved === undefined || subject.path.protectedBy !== undefined
-        ? undefined
-        : `${subject.tool} ${subject.path.resolved}`;
+      return `${subject.tool} ${subject.path.resolved}`;
     case "host":
       return subject.host.host;
-  }
-}
-
-function shownRule(subject: Subject, facts: Facts): string {
-  switch (subject.kind) {
-    case "call":
-      return `${facts.tool} with exactly these arguments`;
-    case "part":
-      return `${facts.tool}(${subject.part.text})`;
-    case "path":
-      return `${subject.tool}(${subject.path.resolved})`;
-    case "host":
-      return `${facts.tool}(${subject.host.host})`;
   }
 }

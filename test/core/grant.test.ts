@@ -75,12 +75,6 @@ describe("grantFor()", () => {
       box: "default",
       keys: ['{"a":"x","b":1}'],
     }],
-    ["the box", { ...shell(part("git push")), box: "push" }, {
-      rule: "shell(git push)",
-      tool: "shell",
-      box: "push",
-      keys: ['["git","push"]'],
-    }],
     ["none for what is destructive", { ...shell(part("rm -rf x")), risk: "destructive" }, undefined],
     ["none for what is not understood", shell(part("sh -c x", wrapped), part("x", inner)), undefined],
     ["none for an assignment", shell(part("bun test", { assignments: ["CI=1"] })), undefined],
@@ -103,12 +97,17 @@ describe("grantFor()", () => {
   for (const [name, asked, want] of rows) test(name, () => assertEquals(grantFor(asked), want));
 });
 
+test("grantFor() keeps the box", () => {
+  assertEquals(grantFor({ ...shell(part("git push")), box: "push" })?.box, "push");
+});
+
 describe("coveringGrant()", () => {
   const approved = shell(part("bun test"), part("git status"));
   const grant = grantFor(approved)!;
   const rows: readonly (readonly [name: string, asked: Facts, covered: boolean])[] = [
     ["the same call", approved, true],
     ["a part of it", shell(part("git status")), true],
+    ["what it runs, by itself", shell(part("git status", inner)), false],
     ["one command more", shell(part("bun test"), part("git status"), part("ls")), false],
     ["one word more", shell(part("bun test core")), false],
     ["the same letters in other words", shell(part("bun test", {}, ["bun test"])), false],
