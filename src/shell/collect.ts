@@ -222,14 +222,22 @@ function pipeline(node: Extract<Node, { type: "Pipeline" }>, at: Context): void 
   }
 }
 
-// What `echo` and `cat <<…` are sure to write into the pipe.
+// What `echo` and `cat <<…` are sure to write into the pipe, also when a wrapper runs them.
 function printed(node: Command, at: Context): string | undefined {
-  const words = commandShapes(node, at);
   const [redirect] = node.redirects;
-  if (words.length === 1 && words[0]?.text === "cat" && redirect !== undefined) {
-    return readRedirect(redirect, textOf(redirect, at)).input;
+  let words = commandShapes(node, at);
+  for (let depth = 0; depth < deepest; depth++) {
+    const text = literalOutput(words);
+    if (text !== undefined) return text;
+    const last = words.at(-1);
+    if (last?.text === "cat" && redirect !== undefined) {
+      return readRedirect(redirect, textOf(redirect, at)).input;
+    }
+    const inner = unwrap(words).inner.find((i) => i.kind === "command");
+    if (inner === undefined) return undefined;
+    words = inner.words;
   }
-  return literalOutput(words);
+  return undefined;
 }
 
 function commandShapes(node: Command, { mixed, source }: Context): readonly Shape[] {
@@ -335,7 +343,8 @@ function addPart(at: Context, draft: Draft): void {
   for (const operand of draft.keyword === true ? [] : operandsOf(words)) {
     out.operands.push({ ...operand, afterCd: out.moved, level });
   }
-  for (const inner of wrapped.inner) addInner(at, inner);
+  const fed = draft.input === undefined ? at : { ...at, input: draft.input };
+  for (const inner of wrapped.inner) addInner(fed, inner);
   if (wrapped.readsCommands === true && draft.input !== undefined) {
     addInner(at, { kind: "script", text: draft.input });
   }
@@ -362,7 +371,8 @@ function addInner(at: Context, inner: Inner): void {
   if (inner.kind === "command") {
     if (inner.words.length === 0) return;
     const text = inner.words.map((w) => w.text).join(" ");
-    return addPart(deeper, { words: inner.words, assignments: inner.assignments, text });
+    const input = at.input === undefined ? {} : { input: at.input };
+    return addPart(deeper, { words: inner.words, assignments: inner.assignments, text, ...input });
   }
   const script = parseScript(inner.text);
   // A text that is no shell source runs nothing, or only what stands before the fault.

@@ -133,8 +133,9 @@ function unwrapShell(program: string, words: readonly Shape[]): Wrapped {
     const word = words[i];
     if (word === undefined) break;
     if (word.blur !== undefined) {
-      const texts = words.slice(i + 1).filter((w) => w.blur === undefined);
-      return { inner: texts.map((w) => ({ kind: "script", text: w.text })), why, readsCommands: true };
+      // After `-c` it is the text itself, before it may be an option that makes any later word the text.
+      if (takesText) break;
+      return { inner: words.slice(i).map((w) => joined([w])), why, readsCommands: true };
     }
     if (!/^[-+]./.test(word.text)) break;
     if (word.text === "--") {
@@ -158,7 +159,7 @@ function unwrapShell(program: string, words: readonly Shape[]): Wrapped {
       : { inner: [] };
   }
   if (operand === undefined) return { inner: [], why };
-  const inner: Inner[] = operand.blur === undefined ? [{ kind: "script", text: operand.text }] : [];
+  const inner: Inner[] = [joined([operand])];
   // `sh -c '"$@"' _ rm x` runs its arguments.
   if (/\$\{?[@*0-9!]/.test(operand.text)) {
     for (const from of [i + 1, i + 2]) if (from < words.length) inner.push(command(words.slice(from)));
