@@ -114,7 +114,7 @@ export function readPolicyFile(source: PolicySource, at: Surroundings): Loaded<P
       code: "file-missing",
       severity: "error",
       message: dangling ? `the link \`${path}\` leads nowhere` : `there is no policy file \`${path}\``,
-      hint: "check the path given by `--policy` or `WRIT_POLICY`; `writ init` writes a first policy",
+      hint: "check the path given by `--policy` or `WRIT_POLICY`; `writ help policy` shows a first policy",
     });
   }
   try {

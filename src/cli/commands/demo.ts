@@ -23,7 +23,12 @@ import { loadSettings } from "../settings.ts";
 import { askSkills } from "../skill_words.ts";
 import { openTerminal, type Terminal } from "../terminal.ts";
 
-type DemoOptions = { readonly live?: boolean; readonly model?: string; readonly baseUrl?: string };
+type DemoOptions = {
+  readonly live?: boolean;
+  readonly model?: string;
+  readonly baseUrl?: string;
+  readonly json?: boolean;
+};
 
 export const demo: CommandModule = {
   define(command, context, done) {
@@ -31,6 +36,7 @@ export const demo: CommandModule = {
       .option("--live", "with a real model: needs ANTHROPIC_API_KEY and --model")
       .option("--model <name>", "exact id of the model, with --live")
       .option("--base-url <url>", "another endpoint that speaks the Messages API, with --live")
+      .option("--json", "print nothing but how it ended, as JSON")
       .action(async (options: DemoOptions) => done(await show(context, options)));
   },
 };
@@ -47,7 +53,8 @@ const turns: readonly { readonly title: string; readonly message: string }[] = [
 ];
 
 async function show(context: Context, options: DemoOptions): Promise<number> {
-  const { output, host } = context;
+  const { host } = context;
+  const output = options.json === true ? { ...context.output, result: () => {} } : context.output;
   const live = options.live === true;
   if (live && (options.model === undefined || !host.env["ANTHROPIC_API_KEY"])) {
     return reportUsage(
@@ -145,7 +152,7 @@ async function show(context: Context, options: DemoOptions): Promise<number> {
       reportEnd(output, end);
       if (end.stop !== "final") return exitCodes[exitOf(end)];
     }
-    return verify(context, session, folder, live);
+    return verify(context, session, folder, options);
   } finally {
     session?.close();
     terminal?.close();
@@ -171,14 +178,23 @@ function livePolicy(options: DemoOptions): string {
   );
 }
 
-function verify(context: Context, session: Session, folder: string, live: boolean): number {
+function verify(context: Context, session: Session, folder: string, options: DemoOptions): number {
   const { output } = context;
+  const live = options.live === true;
   const { events, damage, tornBytes } = checkChain(readLog(session.logPath));
   const denied = events.filter((e) => e.type === "permission.resolved" && e.data.decision === "deny").length;
   const allowed =
     events.filter((e) => e.type === "permission.resolved" && e.data.decision === "allow").length;
   const sound = damage === undefined && tornBytes === 0 && existsSync(session.logPath);
   const head = events.at(-1)?.hash.slice(0, 16) ?? "-";
+  if (options.json === true) {
+    output.result(
+      `${
+        JSON.stringify({ ok: sound, folder, log: session.logPath, events: events.length, allowed, denied })
+      }\n`,
+    );
+    return sound ? exitCodes.done : exitCodes.audit;
+  }
   const self = selfCommand(context);
   output.result(`
 3. The record

@@ -36,6 +36,7 @@ async function check(context: Context, files: readonly string[], options: Policy
     context,
     { ...options, ...given, trust: options.untrusted !== true },
     undefined,
+    "silent",
   );
   if (!settings.ok) {
     if (json) return reportProblems(output, settings.problems, true);
