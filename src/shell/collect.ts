@@ -1,6 +1,8 @@
 // Walks a syntax tree and collects what is judged: simple commands at any depth, redirections, path operands.
-import type { Part } from "../core/facts.ts";
-import { type Operand, operandsOf } from "./operands.ts";
+import { commandShapes, gluedElsewhere, printed } from "./command_words.ts";
+import { harm, missesCommands } from "./effects.ts";
+import { type Collected, type Level, unclear } from "./found.ts";
+import { operandsOf } from "./operands.ts";
 import { readRedirect } from "./redirects.ts";
 import {
   type Assignment,
@@ -14,50 +16,9 @@ import {
   type SyntaxNode,
   type Word,
 } from "./syntax.ts";
-import {
-  hasSubscriptCommand,
-  type Inner,
-  literalOutput,
-  setsEnvironment,
-  unwrap,
-  type Wrapped,
-} from "./unwrap.ts";
-import {
-  assignmentShape,
-  changesLook,
-  gluedShape,
-  mixesBraces,
-  quoted,
-  type Shape,
-  shapeOf,
-  shapesOf,
-} from "./words.ts";
-
-export type Fault = { readonly code: string; readonly message: string };
-export type Level = Part["level"];
-
-/** One file that a redirection opens. `written` is undefined when the target is not known. */
-export type OpenedFile = {
-  readonly written?: string;
-  readonly access: "read" | "write";
-  readonly text: string;
-  /** The shell may have left its first folder by then: a relative target is somewhere else. */
-  readonly afterCd: boolean;
-  readonly level: Level;
-};
-
-export type FoundOperand = Operand & { readonly afterCd: boolean; readonly level: Level };
-
-export type Collected = {
-  readonly parts: Part[];
-  readonly redirections: OpenedFile[];
-  readonly operands: FoundOperand[];
-  readonly faults: Fault[];
-  /** A cd, or something that may hold one, was seen. */
-  moved: boolean;
-  /** How many words were looked at in commands inside others. */
-  unwrapped: number;
-};
+import { hasSubscriptCommand, setsEnvironment, unwrap, type Wrapped } from "./unwrap.ts";
+import { assignmentShape, mixesBraces, quoted, type Shape, shapeOf } from "./words.ts";
+import type { Inner } from "./wrapper_options.ts";
 
 type Context = {
   readonly out: Collected;
@@ -222,64 +183,6 @@ function pipeline(node: Extract<Node, { type: "Pipeline" }>, at: Context): void 
   }
 }
 
-// What `echo` and `cat <<…` are sure to write into the pipe, also when a wrapper runs them.
-function printed(node: Command, at: Context): string | undefined {
-  const [redirect] = node.redirects;
-  let words = commandShapes(node, at);
-  for (let depth = 0; depth < deepest; depth++) {
-    const text = literalOutput(words);
-    if (text !== undefined) return text;
-    const last = words.at(-1);
-    if (last?.text === "cat" && redirect !== undefined) {
-      return readRedirect(redirect, textOf(redirect, at)).input;
-    }
-    const inner = unwrap(words).inner.find((i) => i.kind === "command");
-    if (inner === undefined) return undefined;
-    words = inner.words;
-  }
-  return undefined;
-}
-
-function commandShapes(node: Command, { mixed, source }: Context): readonly Shape[] {
-  const shapes: Shape[] = [];
-  let end = -1;
-  for (const word of [...(node.name === undefined ? [] : [node.name]), ...node.args]) {
-    const [first, ...others] = word.type !== "Word"
-      ? [assignmentShape(word)]
-      : mixed === true && word.text.includes("{")
-      ? [{
-        text: word.text,
-        path: word.text,
-        blur: { pieces: ["", ""], many: true },
-        why: `${quoted(word.text)} may be expanded`,
-      }]
-      : shapesOf(word);
-    const last = shapes.at(-1);
-    // The parser gives `a<(b)c` as three words; bash makes it one.
-    if (last !== undefined && first !== undefined && touches(end, word.pos, source)) {
-      shapes.splice(-1, 1, gluedShape(last, first), ...others);
-    } else if (first !== undefined) shapes.push(first, ...others);
-    end = word.end;
-  }
-  return shapes;
-}
-
-// Nothing but joined lines lies between.
-function touches(end: number, pos: number, source: string): boolean {
-  return end >= 0 && pos >= end && /^(\\\n)*$/.test(source.slice(end, pos));
-}
-
-// `X=1<(a)` and `>o<(a)` are one word to bash, two to the parser.
-function gluedElsewhere(node: Command, at: Context): boolean {
-  const children = [...node.prefix, ...(node.name === undefined ? [] : [node.name]), ...node.suffix];
-  return children.some((child, i) => {
-    const before = children[i - 1];
-    return child.type === "Word" && /^[<>]\(/.test(child.text) && before !== undefined &&
-      before.type !== "Word" &&
-      touches(before.end, child.pos, at.source);
-  });
-}
-
 type Draft = {
   readonly words: readonly Shape[];
   readonly assignments: readonly string[];
@@ -292,7 +195,7 @@ type Draft = {
 };
 
 function simple(node: Command, at: Context): void {
-  if (gluedElsewhere(node, at)) unclear(textOf(node, at), at.out);
+  if (gluedElsewhere(node, at)) at.out.faults.push(unclear(textOf(node, at)));
   let why: string | undefined, input = at.input;
   for (const redirect of node.redirects) {
     const read = openRedirect(redirect, at);
@@ -322,7 +225,7 @@ function addPart(at: Context, draft: Draft): void {
   const { out, level } = at;
   const { words, assignments } = draft;
   const mistaken = words.find((w) => w.unclear === true);
-  if (mistaken !== undefined) unclear(mistaken.text, out);
+  if (mistaken !== undefined) out.faults.push(unclear(mistaken.text));
   const wrapped: Wrapped = draft.keyword === true ? { inner: [] } : unwrap(words);
   const unknown = draft.keyword === true ? undefined : draft.why;
   const hard = unknown ?? words.find((w) => w.why !== undefined)?.why ?? programGlob(words) ??
@@ -426,48 +329,12 @@ function looseWords(words: readonly Word[], at: Context): void {
   }
 }
 
-// Plain variables do no harm where they become neither program nor argument.
-function harm(word: Word): string | undefined {
-  const { why } = shapeOf(word);
-  if (changesLook(word.text)) return why;
-  return why === undefined || !hasEffect(word) ? undefined : why;
-}
-
-function hasEffect(node: SyntaxNode): boolean {
-  if (node.type === "ParameterExpansion") {
-    return node.prefix === "!" || node.index !== undefined ||
-      (node.operation !== undefined && node.operation.type !== "Remove");
-  }
-  if (
-    ["CommandExpansion", "ProcessSubstitution", "ArithmeticExpansion", "LocaleString"].includes(node.type)
-  ) return true;
-  let found = false;
-  forEachChild(node, (child) => {
-    found ||= hasEffect(child);
-  });
-  return found;
-}
-
 function arithmetic(node: SyntaxNode, at: Context): void {
   descend(node, at);
   quotedArithmetic(textOf(node, at), at);
   if (!/^[\s0-9+\-*/%<>=!&|()]*$/.test(textOf(node, at))) {
     shadow(node, at, `${quoted(textOf(node, at))} is computed`);
   }
-}
-
-// Whether the text, without what is quoted in it, has the look of a substitution that the tree does not show.
-function missesCommands(node: SyntaxNode, bare: string): boolean {
-  return /\$\((?!\()|`/.test(bare) && !holdsCommands(node);
-}
-
-function holdsCommands(node: SyntaxNode): boolean {
-  if (node.type === "CommandExpansion" || node.type === "ArithmeticCommandExpansion") return true;
-  let found = false;
-  forEachChild(node, (child) => {
-    found ||= holdsCommands(child);
-  });
-  return found;
 }
 
 // Quotes do not quote where bash computes: what looks like a text in them runs.
@@ -497,18 +364,12 @@ function test(node: SyntaxNode, at: Context): void {
   }
 }
 
-// Bash takes this apart in another way than the parser: what it would run is not known.
-function unclear(text: string, out: Collected): void {
-  const message = `${quoted(text)} can be read in two ways; put a blank where a word ends, or quote it`;
-  out.faults.push({ code: "unclear_syntax", message });
-}
-
 // Finds the scripts inside words, values, here-documents and expressions.
 function descend(node: SyntaxNode, at: Context): void {
   if (node.type === "Script") return walkScript(node, hide(inside(at)));
   if (node.type === "CommandExpansion" && mixesBraces(node.text)) at = { ...at, mixed: true };
   if (node.type === "Assignment" && node.value.type === "Word" && node.value.text.startsWith("(")) {
-    unclear(textOf(node, at), at.out);
+    at.out.faults.push(unclear(textOf(node, at)));
   }
   if (node.type === "HereDoc" && node.closing === undefined) {
     at.out.faults.push({
@@ -517,16 +378,16 @@ function descend(node: SyntaxNode, at: Context): void {
     });
   }
   if (node.type === "Redirect" && /^[<>]&$/.test(node.operator) && /^-./.test(node.target?.text ?? "")) {
-    unclear(textOf(node, at), at.out);
+    at.out.faults.push(unclear(textOf(node, at)));
   }
   if (node.type === "Word" && missesCommands(node, node.text.replace(/\\.|'[^']*'/gs, ""))) {
-    unclear(node.text, at.out);
+    at.out.faults.push(unclear(node.text));
   }
   if (
     node.type === "HereDoc" && node.delimiter?.quoted === false &&
     missesCommands(node.body, node.body.text.replace(/\\./gs, ""))
   ) {
-    unclear(node.body.text, at.out);
+    at.out.faults.push(unclear(node.body.text));
   }
   if (node.type === "ArithmeticExpansion") quotedArithmetic(node.text, at);
   if (node.type === "BraceExpansion" || node.type === "ExtendedGlob") {

@@ -2,7 +2,8 @@
 // parts that no allow rule covers.
 import type { Part } from "../core/facts.ts";
 import { byteLength } from "../core/text.ts";
-import { collect, type Fault, type FoundOperand, type OpenedFile } from "./collect.ts";
+import { collect } from "./collect.ts";
+import type { Fault, FoundOperand, OpenedFile } from "./found.ts";
 import { parseScript } from "./syntax.ts";
 
 export type ShellText = {

@@ -5,7 +5,7 @@ import type { Risk } from "../core/decision.ts";
 import type { PathFact, Subject } from "../core/facts.ts";
 import { wildcard } from "../core/text.ts";
 import { riskyUses } from "../core/risky_options.ts";
-import type { FoundOperand, OpenedFile } from "./collect.ts";
+import type { FoundOperand, OpenedFile } from "./found.ts";
 import { parseShell, type ShellText } from "./parse.ts";
 
 export type ShellPlace = {

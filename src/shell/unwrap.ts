@@ -1,12 +1,9 @@
 // The commands inside a command: what env, xargs, `sh -c`, eval, `find -exec` and their kin run.
 import { programName, subcommandIndex } from "../core/program_options.ts";
 import { riskyUses } from "../core/risky_options.ts";
-import { anyWords, quoted, type Shape, unknownMark } from "./words.ts";
+import { anyWords, quoted, type Shape } from "./words.ts";
+import { command, type Inner, joined, readOption, scanOptions, type Start } from "./wrapper_options.ts";
 import { changers, namers, shells, wrappers, type WrapperSpec } from "./wrapper_table.ts";
-
-export type Inner =
-  | { readonly kind: "command"; readonly words: readonly Shape[]; readonly assignments: readonly string[] }
-  | { readonly kind: "script"; readonly text: string };
 
 export type Wrapped = {
   readonly inner: readonly Inner[];
@@ -43,15 +40,6 @@ export function unwrap(words: readonly Shape[]): Wrapped {
 function afterUnknownProgram(words: readonly Shape[]): readonly Inner[] {
   if (words[0]?.blur?.many !== true || words.length < 2) return [];
   return [command(words.slice(1))];
-}
-
-function command(words: readonly Shape[], assignments: readonly string[] = []): Inner {
-  return { kind: "command", words, assignments };
-}
-
-// A second reading takes the text apart again, and the unknown in it may be anything, quotes included.
-function joined(words: readonly Shape[]): Inner {
-  return { kind: "script", text: words.map((w) => w.blur?.pieces.join(unknownMark) ?? w.text).join(" ") };
 }
 
 function unwrapBuiltin(program: string, words: readonly Shape[]): Wrapped | undefined {
@@ -167,13 +155,6 @@ function unwrapShell(program: string, words: readonly Shape[]): Wrapped {
   return { inner, why };
 }
 
-type Start = { readonly at: number; readonly assignments: readonly string[] };
-type Scan = {
-  readonly starts: readonly Start[];
-  readonly scripts: readonly Inner[];
-  readonly placeholder: string;
-};
-
 function unwrapSpec(program: string, spec: WrapperSpec, words: readonly Shape[]): Wrapped | undefined {
   const argv = words.map((w) => w.text);
   let from = 1;
@@ -225,96 +206,6 @@ function innerOf(
 
 function fill(word: Shape, placeholder: string): Shape {
   return { ...word, blur: { pieces: word.text.split(placeholder), many: false } };
-}
-
-const mostStarts = 8;
-
-function scanOptions(spec: WrapperSpec, words: readonly Shape[], from: number): Scan {
-  const scripts: Inner[] = [];
-  const starts: Start[] = [];
-  let placeholder = "{}", i = from;
-  const dashes = spec.dashes === true ? words.findIndex((w, at) => at >= from && w.text === "--") : -1;
-  const script = (word: Shape | undefined, value: string | undefined) => {
-    if (value !== undefined) scripts.push({ kind: "script", text: value });
-    else if (word !== undefined) scripts.push(joined([word]));
-  };
-  for (; i < words.length; i++) {
-    const word = words[i];
-    if (word === undefined) break;
-    if (word.blur !== undefined && word.blur.glob !== true) {
-      for (let at = i; at < Math.min(words.length, i + mostStarts); at++) {
-        starts.push({ at, assignments: [] });
-      }
-      break;
-    }
-    if (word.text === "--") {
-      i++;
-      break;
-    }
-    if (word.text === "-" && spec.flags?.includes("-") === true) continue;
-    if (!/^-./.test(word.text)) {
-      if (spec.dashes === true && spec.script !== undefined) continue;
-      break;
-    }
-    const option = readOption(spec, word.text);
-    if (option.script) script(words[i + 1], option.value);
-    if (/^(-I|-i|--replace)/.test(word.text) && spec.adds === true) {
-      placeholder = option.value ?? (word.text === "-I" ? words[i + 1]?.text : undefined) ?? "{}";
-    }
-    if (option.next === "unsure") starts.push(...ready(spec, words, i + 2));
-    if (option.next === true) i++;
-  }
-  if (spec.dashes !== true) starts.push(...ready(spec, words, i));
-  else if (dashes >= 0) starts.push({ at: dashes + 1, assignments: [] });
-  const seen = new Map(starts.map((s) => [s.at, s]));
-  return {
-    starts: [...seen.values()].filter((s) => s.at < words.length),
-    scripts,
-    placeholder: placeholder === "" ? "{}" : placeholder,
-  };
-}
-
-// Where the command starts when the options end at `from`.
-function ready(spec: WrapperSpec, words: readonly Shape[], from: number): readonly Start[] {
-  const assignments: string[] = [];
-  let at = from;
-  for (
-    let word = words[at];
-    spec.assigns === true && word !== undefined && /^[A-Za-z_][A-Za-z0-9_]*=/.test(word.text);
-    word = words[++at]
-  ) {
-    assignments.push(word.text);
-  }
-  at += spec.operands ?? 0;
-  if (words[at]?.text === "--") at++;
-  return [{ at, assignments }];
-}
-
-type OptionRead = { readonly script: boolean; readonly value?: string; readonly next: boolean | "unsure" };
-
-function readOption(spec: WrapperSpec, text: string): OptionRead {
-  if (text.startsWith("--")) {
-    const equals = text.indexOf("=");
-    const name = equals < 0 ? text : text.slice(0, equals);
-    const value = equals < 0 ? {} : { value: text.slice(equals + 1) };
-    const matches = (o: string) => o.startsWith(name);
-    if (spec.script?.some(matches) === true) return { script: true, ...value, next: equals < 0 };
-    if (equals >= 0) return { script: false, ...value, next: false };
-    if (spec.long?.some(matches) === true) return { script: false, next: true };
-    return { script: false, next: spec.bare?.some(matches) === true ? false : "unsure" };
-  }
-  for (let i = 1; i < text.length; i++) {
-    const letter = text[i] ?? "";
-    const value = i + 1 < text.length ? { value: text.slice(i + 1) } : {};
-    if (spec.script?.includes(letter) === true) {
-      return { script: true, ...value, next: i + 1 === text.length };
-    }
-    if (spec.valued?.includes(letter) === true) {
-      return { script: false, ...value, next: i + 1 === text.length };
-    }
-    if (spec.flags?.includes(letter) !== true) return { script: false, ...value, next: "unsure" };
-  }
-  return { script: false, next: false };
 }
 
 // What options of otherwise harmless programs run: `find -exec`, `tar --to-command`, `git -c alias.x=!…`.

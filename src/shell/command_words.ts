@@ -1,0 +1,69 @@
+// The words of one simple command, as bash sees them.
+import { readRedirect } from "./redirects.ts";
+import type { Command } from "./syntax.ts";
+import { literalOutput, unwrap } from "./unwrap.ts";
+import { assignmentShape, gluedShape, quoted, type Shape, shapesOf } from "./words.ts";
+
+/** `mixed`: words with braces may be other words. */
+export type WordSource = { readonly source: string; readonly mixed?: true };
+
+/** Program and arguments in order; `at.source` is what the node's positions refer to. */
+export function commandShapes(node: Command, { mixed, source }: WordSource): readonly Shape[] {
+  const shapes: Shape[] = [];
+  let end = -1;
+  for (const word of [...(node.name === undefined ? [] : [node.name]), ...node.args]) {
+    const [first, ...others] = word.type !== "Word"
+      ? [assignmentShape(word)]
+      : mixed === true && word.text.includes("{")
+      ? [{
+        text: word.text,
+        path: word.text,
+        blur: { pieces: ["", ""], many: true },
+        why: `${quoted(word.text)} may be expanded`,
+      }]
+      : shapesOf(word);
+    const last = shapes.at(-1);
+    // The parser gives `a<(b)c` as three words; bash makes it one.
+    if (last !== undefined && first !== undefined && touches(end, word.pos, source)) {
+      shapes.splice(-1, 1, gluedShape(last, first), ...others);
+    } else if (first !== undefined) shapes.push(first, ...others);
+    end = word.end;
+  }
+  return shapes;
+}
+
+// Nothing but joined lines lies between.
+function touches(end: number, pos: number, source: string): boolean {
+  return end >= 0 && pos >= end && /^(\\\n)*$/.test(source.slice(end, pos));
+}
+
+/** Whether the parser made two words of one, as of `X=1<(a)` and `>o<(a)`, where they cannot be put together again. */
+export function gluedElsewhere(node: Command, at: WordSource): boolean {
+  const children = [...node.prefix, ...(node.name === undefined ? [] : [node.name]), ...node.suffix];
+  return children.some((child, i) => {
+    const before = children[i - 1];
+    return child.type === "Word" && /^[<>]\(/.test(child.text) && before !== undefined &&
+      before.type !== "Word" &&
+      touches(before.end, child.pos, at.source);
+  });
+}
+
+const deepest = 48;
+
+/** What `echo` and `cat <<…` are sure to write into the pipe, also when a wrapper runs them. */
+export function printed(node: Command, at: WordSource): string | undefined {
+  const [redirect] = node.redirects;
+  let words = commandShapes(node, at);
+  for (let depth = 0; depth < deepest; depth++) {
+    const text = literalOutput(words);
+    if (text !== undefined) return text;
+    const last = words.at(-1);
+    if (last?.text === "cat" && redirect !== undefined) {
+      return readRedirect(redirect, at.source.slice(redirect.pos, redirect.end)).input;
+    }
+    const inner = unwrap(words).inner.find((i) => i.kind === "command");
+    if (inner === undefined) return undefined;
+    words = inner.words;
+  }
+  return undefined;
+}

@@ -1,0 +1,36 @@
+// What the walk through a syntax tree finds.
+import type { Part } from "../core/facts.ts";
+import type { Operand } from "./operands.ts";
+import { quoted } from "./words.ts";
+
+export type Fault = { readonly code: string; readonly message: string };
+export type Level = Part["level"];
+
+/** One file that a redirection opens. `written` is undefined when the target is not known. */
+export type OpenedFile = {
+  readonly written?: string;
+  readonly access: "read" | "write";
+  readonly text: string;
+  /** The shell may have left its first folder by then: a relative target is somewhere else. */
+  readonly afterCd: boolean;
+  readonly level: Level;
+};
+
+export type FoundOperand = Operand & { readonly afterCd: boolean; readonly level: Level };
+
+export type Collected = {
+  readonly parts: Part[];
+  readonly redirections: OpenedFile[];
+  readonly operands: FoundOperand[];
+  readonly faults: Fault[];
+  /** A cd, or something that may hold one, was seen. */
+  moved: boolean;
+  /** How many words were looked at in commands inside others. */
+  unwrapped: number;
+};
+
+/** A word or construct that bash may take apart in another way than the parser: what it would run is not known. */
+export function unclear(text: string): Fault {
+  const message = `${quoted(text)} can be read in two ways; put a blank where a word ends, or quote it`;
+  return { code: "unclear_syntax", message };
+}
