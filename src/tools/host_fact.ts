@@ -12,18 +12,18 @@ export function hostFact(url: string, addresses: readonly string[] = []): HostFa
   if (!URL.canParse(url)) {
     return {
       code: "bad_url",
-      message: `\`${url}\` is not a URL; expected one such as \`https://example.com/page\``,
+      message: `\`${shortened(url)}\` is not a URL; expected one such as \`https://example.com/page\``,
     };
   }
   const parsed = new URL(url);
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") {
     return {
       code: "bad_url",
-      message: `\`${parsed.protocol}\` is not supported; expected \`http:\` or \`https:\``,
+      message: `\`${shortened(parsed.protocol)}\` is not supported; expected \`http:\` or \`https:\``,
     };
   }
   const host = canonical(parsed.hostname);
-  if (host === "") return { code: "bad_url", message: `\`${url}\` names no host` };
+  if (host === "") return { code: "bad_url", message: `\`${shortened(url)}\` names no host` };
   const leadsTo = addresses.map(canonical).filter(isPrivateHost).sort()[0];
   return {
     written: url,
@@ -31,6 +31,10 @@ export function hostFact(url: string, addresses: readonly string[] = []): HostFa
     private: isPrivateHost(host) || leadsTo !== undefined,
     ...(leadsTo === undefined || leadsTo === host ? {} : { leadsTo }),
   };
+}
+
+function shortened(text: string): string {
+  return text.length <= 200 ? text : `${text.slice(0, 200)}…`;
 }
 
 /**
