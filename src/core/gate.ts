@@ -16,10 +16,12 @@ export type GateState = {
   };
   /** Everything up to here is stale: a call of risk write or higher started, or the session was resumed. */
   readonly staleUpTo: number;
+  /** A gated call makes stale what other gates hold, not what it stands on itself: until `at` moves on, `floor` holds. */
+  readonly spared: { readonly [gate: string]: { readonly at: number; readonly floor: number } };
   /** Up to here the evidence of this gate was used by a gated call. */
   readonly usedUpTo: { readonly [gate: string]: number };
 };
-export const emptyGateState: GateState = { marks: {}, verdicts: {}, staleUpTo: 0, usedUpTo: {} };
+export const emptyGateState: GateState = { marks: {}, verdicts: {}, staleUpTo: 0, spared: {}, usedUpTo: {} };
 
 export type GateBlock = { readonly gate: Gate; readonly missing: readonly string[] };
 
@@ -79,7 +81,8 @@ function missingFor(gate: Gate, state: GateState): string[] {
   const missing = missingEvidence(gate, state).map((rule) => `evidence missing: ${rule.text}`);
   if (gate.verdict === undefined || gate.skill === undefined) return missing;
   const newest = (state.verdicts[gate.skill] ?? []).at(-1);
-  const fresh = newest !== undefined && newest.seq > Math.max(state.staleUpTo, state.usedUpTo[gate.id] ?? 0);
+  const fresh = newest !== undefined &&
+    newest.seq > Math.max(staleFloor(gate.id, state), state.usedUpTo[gate.id] ?? 0);
   if (!fresh || !gate.verdict.includes(newest.outcome)) {
     const wanted = gate.verdict.join(" or ");
     missing.push(`verdict missing: complete_skill ${gate.skill} with outcome ${wanted}, after the evidence`);
@@ -93,7 +96,7 @@ function evidenceFloor(gate: Gate, state: GateState): number {
     ? []
     : state.verdicts[gate.skill] ?? [];
   const refusals = verdicts.filter((v) => !gate.verdict?.includes(v.outcome)).map((v) => v.seq);
-  return Math.max(state.staleUpTo, state.usedUpTo[gate.id] ?? 0, ...refusals);
+  return Math.max(staleFloor(gate.id, state), state.usedUpTo[gate.id] ?? 0, ...refusals);
 }
 
 // A command that hides nothing and is gated itself may run others (`npx release`); nothing may stand beside it.
@@ -114,4 +117,10 @@ function coversWhole(rule: Rule, facts: Facts, root: string): boolean {
   if (facts.subjects.some(isInner) && tops.every((top) => needsNaming(top.part) !== undefined)) return false;
   const judged = facts.subjects.filter((s) => !isOperand(s) && !isInner(s));
   return judged.length > 0 && judged.every((s) => matchesSubject(rule, facts, s, "allow", root));
+}
+
+/** Up to here what this gate holds is stale. */
+export function staleFloor(gate: string, state: GateState): number {
+  const spared = state.spared[gate];
+  return spared?.at === state.staleUpTo ? spared.floor : state.staleUpTo;
 }

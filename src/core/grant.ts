@@ -21,7 +21,8 @@ export function grantFor(facts: Facts): Grant | undefined {
   const whole = judged.every((s) => s.kind === "call");
   const rules = whole ? undefined : grantRules(facts);
   if (!whole && rules === undefined) return undefined;
-  const keys = judged.map((s) => keyOf(s, facts));
+  // Operands too: a link that was put in the place of a file since makes another call of the same words.
+  const keys = facts.subjects.map((s) => keyOf(s, facts));
   if (keys.some((k) => k === undefined)) return undefined;
   return {
     rule: rules?.map(showGrantRule).join(", ") ?? `${facts.tool} with exactly these arguments`,
@@ -50,8 +51,11 @@ function keyOf(subject: Subject, facts: Facts): string | undefined {
       // Seen inside another command, it was not approved by itself.
       return isInner(subject) ? `inside ${words}` : words;
     }
-    case "path":
-      return `${subject.tool} ${subject.path.resolved}`;
+    case "path": {
+      const { resolved, protectedBy } = subject.path;
+      if (resolved === undefined || protectedBy !== undefined) return undefined;
+      return `${isOperand(subject) ? "operand " : ""}${subject.tool} ${resolved}`;
+    }
     case "host":
       return subject.host.host;
   }

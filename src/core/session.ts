@@ -1,6 +1,6 @@
 // The state of a session is a fold of its events; this reducer is the only writer.
 import type { Denial, Event, EventData, SessionFacts, TriggerKind } from "./event.ts";
-import { emptyGateState, type GateState } from "./gate.ts";
+import { emptyGateState, type GateState, staleFloor } from "./gate.ts";
 import { renderEnvironment } from "./prompt.ts";
 import { skillMarker } from "./skill.ts";
 import { addUsage, type AssistantBlock, noUsage, type Usage } from "./message.ts";
@@ -235,11 +235,18 @@ function withDenial(denied: readonly Denial[], data: EventData["permission.resol
 
 function toolStarted(state: SessionState, data: EventData["tool.started"], seq: number): SessionState {
   const awaiting = state.turn.awaiting.map((c) => (c.id === data.call ? { ...c, started: true } : c));
-  // What may change the world makes earlier evidence stale, unless it is evidence itself or the gated call.
-  const changes = data.risk !== "read" && data.evidence === undefined && data.gates === undefined;
-  const gates = changes ? { ...state.gates, staleUpTo: seq } : state.gates;
+  // What may change the world makes earlier evidence stale; evidence does not, and a gated call keeps its own.
+  const changes = data.risk !== "read" && data.evidence === undefined;
+  const gates = changes ? madeStale(state.gates, seq, data.gates ?? []) : state.gates;
   const changedAt = data.risk === "read" ? state.turn.changedAt : seq;
   return { ...state, gates, turn: { ...state.turn, awaiting, changedAt } };
+}
+
+function madeStale(gates: GateState, seq: number, sparing: readonly string[]): GateState {
+  const spared = Object.fromEntries(
+    sparing.map((gate) => [gate, { at: seq, floor: staleFloor(gate, gates) }]),
+  );
+  return { ...gates, staleUpTo: seq, spared };
 }
 
 function toolCompleted(state: SessionState, data: EventData["tool.completed"], seq: number): SessionState {

@@ -453,6 +453,7 @@ export const gateState: fc.Arbitrary<GateState> = fc.record({
     maxLength: 3,
   }).map((all) => ({ review: all.sort(([a], [b]) => a - b).map(([n, outcome]) => ({ outcome, seq: n })) })),
   staleUpTo: fc.oneof(fc.constant(0), seq),
+  spared: fc.oneof(fc.constant({}), fc.record({ at: seq, floor: seq }).map((g0) => ({ g0 }))),
   usedUpTo: fc.oneof(fc.constant({}), seq.map((n) => ({ g0: n }))),
 });
 

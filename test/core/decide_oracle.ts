@@ -288,7 +288,9 @@ function isGated(q: Question, gate: Gate): boolean {
 }
 
 function gateIsOpen(q: Question, gate: Gate): boolean {
-  const { marks, verdicts, staleUpTo, usedUpTo } = q.gateState;
+  const { marks, verdicts, usedUpTo, spared } = q.gateState;
+  const own = Object.entries(spared).find(([id, s]) => id === gate.id && s.at === q.gateState.staleUpTo)?.[1];
+  const staleUpTo = own === undefined ? q.gateState.staleUpTo : own.floor;
   const given = gate.verdict === undefined ? [] : verdicts[gate.skill ?? ""] ?? [];
   const refusals = given.filter((v) => !gate.verdict?.includes(v.outcome)).map((v) => v.seq);
   const isFresh = (seq: number) => seq > staleUpTo && seq > (usedUpTo[gate.id] ?? 0);

@@ -390,3 +390,32 @@ describe("a gate opens exactly when the history says so", () => {
     );
   }, 60_000);
 });
+
+test("a gated call makes stale what other gates hold, and keeps its own until it went through", () => {
+  const log = eventList();
+  log.emit("session.started", sessionFacts);
+  const call = (name: string, risk: "read" | "execute", marks: object, ok = true) => {
+    log.emit("tool.started", { call: name, tool: "shell", risk, ...marks });
+    const code = ok ? {} : { code: "exit" };
+    log.emit("tool.completed", {
+      call: name,
+      tool: "shell",
+      ok,
+      ...code,
+      bytes: 0,
+      durationMs: 0,
+      result: "",
+      ...marks,
+    });
+  };
+  const missing = (gate: Gate) => missingEvidence(gate, log.state().gates).length;
+  const merge = makeGate([shell("git merge *")], [shell("bun test")]);
+  const push = makeGate([shell("git push *")], [shell("bun lint")], { id: "push" });
+  call("c1", "execute", { evidence: ["merge#0"] });
+  call("c2", "execute", { evidence: ["push#0"] });
+  assertEquals([missing(merge), missing(push)], [0, 0]);
+  call("c3", "execute", { gates: ["merge"] }, false);
+  assertEquals([missing(merge), missing(push)], [0, 1]);
+  call("c4", "execute", {});
+  assertEquals([missing(merge), missing(push)], [1, 1]);
+});
