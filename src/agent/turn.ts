@@ -3,13 +3,14 @@ import type { Agent } from "./agent.ts";
 import { activateFor, type Requested } from "./triggers.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { modelStep } from "./model_step.ts";
-import { LogFailure, ModelFailure, type Tool } from "./ports.ts";
-import { isSideBySide, prepareCall, runPrepared, type TurnHooks } from "./tool_call.ts";
+import { repeatWatch, runCalls } from "./calls.ts";
+import type { Tool } from "./ports.ts";
+import { limit, type Stop, stopFor } from "./stop.ts";
+import type { TurnHooks } from "./tool_call.ts";
 import { buildContext } from "../core/context.ts";
 import type { Denial, StopReason } from "../core/event.ts";
-import { type CallBlock, noUsage, type ToolDefinition, type Usage } from "../core/message.ts";
+import { noUsage, type ToolDefinition, type Usage } from "../core/message.ts";
 import { finalText, type SessionState } from "../core/session.ts";
-import { canonicalJson } from "../core/text.ts";
 
 export type TurnEnd = {
   readonly stop: StopReason;
@@ -22,13 +23,6 @@ export type TurnEnd = {
   /** Set for internal_error. */
   readonly error?: unknown;
 };
-type Stop = {
-  readonly stop: StopReason;
-  readonly message?: string;
-  readonly hint?: string;
-  readonly error?: unknown;
-};
-
 export type TurnInput = {
   readonly message: string;
   readonly actor: string;
@@ -101,96 +95,6 @@ async function iterate(agent: Agent, signal: AbortSignal, deadline: Deadline): P
   }
 }
 
-// Consecutive reads run side by side; their results are recorded in call order. Everything else runs alone.
-async function runCalls(
-  agent: Agent,
-  hooks: TurnHooks,
-  calls: readonly CallBlock[],
-  repeats: RepeatWatch,
-): Promise<Stop | undefined> {
-  const queue = callQueue();
-  try {
-    const stop = await runInOrder(agent, hooks, calls, queue);
-    await queue.settle();
-    if (stop !== undefined) return stop;
-  } catch (error) {
-    // What was started is waited for: after a cancel its tools end by themselves, and their results are recorded.
-    await queue.settle();
-    throw error;
-  }
-  const count = repeats.note(calls, agent.recorder.state);
-  const same = agent.policy.limits.sameCall;
-  return count >= same ? limit(agent, "same_call", count, same) : undefined;
-}
-
-type CallQueue = { push(finish: Promise<() => void | Promise<void>>): void; settle(): Promise<void> };
-
-function callQueue(): CallQueue {
-  let running: Promise<() => void | Promise<void>>[] = [];
-  return {
-    push: (finish) => void running.push(finish),
-    async settle() {
-      const batch = running;
-      running = [];
-      for (const finish of await Promise.all(batch)) await finish();
-    },
-  };
-}
-
-async function runInOrder(
-  agent: Agent,
-  hooks: TurnHooks,
-  calls: readonly CallBlock[],
-  queue: CallQueue,
-): Promise<Stop | undefined> {
-  const cap = agent.policy.limits.toolCalls;
-  let done = agent.recorder.state.turn.toolCalls - calls.length;
-  for (const block of calls) {
-    if (++done > cap) {
-      await queue.settle();
-      return limit(agent, "tool_calls", done, cap);
-    }
-    const sideBySide = isSideBySide(agent, block, hooks.offered);
-    if (!sideBySide) await queue.settle();
-    hooks.signal.throwIfAborted();
-    const prepared = await prepareCall(agent, block, hooks);
-    queue.push(prepared.ready ? runPrepared(agent, hooks, prepared) : Promise.resolve(prepared.finish));
-    if (!sideBySide) await queue.settle();
-    if (!prepared.ready && prepared.denied && agent.strict) {
-      await queue.settle();
-      return {
-        stop: "denied",
-        message: agent.recorder.state.turn.denied.at(-1)?.reason ?? "a call was denied",
-      };
-    }
-  }
-  return undefined;
-}
-
-type RepeatWatch = { note(calls: readonly CallBlock[], state: SessionState): number };
-
-// The same call with the same result again and again, with nothing written or executed between, leads nowhere.
-function repeatWatch(): RepeatWatch {
-  const counts = new Map<string, number>();
-  let changedAt = 0;
-  return {
-    note(calls, state) {
-      if (state.turn.changedAt !== changedAt) counts.clear();
-      changedAt = state.turn.changedAt;
-      let highest = 0;
-      for (const call of calls) {
-        const result = state.transcript.findLast((e) => e.kind === "result" && e.call === call.id);
-        const text = result?.kind === "result" ? result.content : "";
-        const key = `${call.name} ${canonicalJson(call.input)} ${text}`;
-        const count = (counts.get(key) ?? 0) + 1;
-        counts.set(key, count);
-        highest = Math.max(highest, count);
-      }
-      return highest;
-    },
-  };
-}
-
 function offeredTools(agent: Agent): readonly Tool[] {
   const { enabled } = agent.policy.tools;
   return agent.tools.filter((tool) => {
@@ -210,43 +114,6 @@ function toDefinition(tool: Tool): ToolDefinition {
 function overTokens(usage: Usage, cap: number | undefined): number | undefined {
   const spent = usage.input + usage.output + usage.cacheWrite + Math.ceil(usage.cacheRead / 10);
   return cap !== undefined && spent >= cap ? spent : undefined;
-}
-
-function limit(agent: Agent, name: string, value: number, cap: number): Stop {
-  agent.recorder.emit("limit.reached", { limit: name, value, cap });
-  return {
-    stop: "limit",
-    message: `limit \`${name}\` reached: ${value} of ${cap}`,
-    hint: limitHints[name] ?? `raise limits.${name} in the policy`,
-  };
-}
-const limitHints: { readonly [name: string]: string } = {
-  context_tokens: "start a new session, or raise model.context_tokens",
-  max_output_tokens: "the answer was cut: ask for less at once, or raise model.max_output_tokens",
-  same_call: "the model repeats one call without effect; raise limits.same_call if this is wanted",
-};
-
-function stopFor(agent: Agent, error: unknown, user: AbortSignal, deadline: AbortSignal): Stop {
-  if (error instanceof LogFailure) return { stop: "audit_error", message: error.message };
-  if (user.aborted) {
-    return user.reason === "SIGTERM"
-      ? { stop: "interrupted", message: "terminated" }
-      : { stop: "cancelled", message: "cancelled" };
-  }
-  if (deadline.aborted) {
-    const cap = agent.policy.limits.wallTimeMs;
-    return limit(agent, "wall_time", cap, cap);
-  }
-  if (error instanceof ModelFailure) {
-    const { contextTokens } = agent.policy.model;
-    if (error.code === "context_full") return limit(agent, "context_tokens", contextTokens, contextTokens);
-    return {
-      stop: "provider_error",
-      message: `${error.code}: ${error.message}`,
-      ...(error.hint === undefined ? {} : { hint: error.hint }),
-    };
-  }
-  return { stop: "internal_error", message: error instanceof Error ? error.message : String(error), error };
 }
 
 function endTurn(agent: Agent, stop: Stop): TurnEnd {
