@@ -87,6 +87,7 @@ function pathsIn(word: Shape): readonly string[] {
   const { path } = word;
   const texts = new Set<string>();
   const add = (text: string) => {
+    if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return;
     if (text !== "" && text !== "-" && text.length < longestPath && !/[\n\0]/.test(text)) texts.add(text);
   };
   if (!path.startsWith("-") && !/^(if|of)=/.test(path)) add(path);

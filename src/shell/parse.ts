@@ -20,6 +20,19 @@ export type ShellText = {
 /** Longer texts are refused: nobody can judge them, and a file says the same. */
 export const longestCommand = 64 * 1024;
 
+// The parser goes over the rest of the text for every open parenthesis, and gives up at about this many itself.
+const deepest = 250;
+
+function parenthesisDepth(text: string): number {
+  let depth = 0, most = 0;
+  for (const c of text) {
+    if (c === "(") most = Math.max(most, ++depth);
+    else if (c === ")") depth = Math.max(0, depth - 1);
+  }
+  return most;
+}
+
+/** Never throws, looks at nothing but the text. With errors the rest is only what was found until then. */
 export function parseShell(command: string): ShellText {
   const refused = refusal(command);
   if (refused !== undefined) {
@@ -37,6 +50,9 @@ function refusal(command: string): Fault | undefined {
       code: "command_too_long",
       message: `the command is longer than ${longestCommand} bytes; write it to a script file and run that`,
     };
+  }
+  if (parenthesisDepth(command) > deepest) {
+    return { code: "too_complex", message: `parentheses in the command nest deeper than ${deepest} levels` };
   }
   // Bash joins lines before it looks for operators, the parser after.
   if (/\$\{?\\\n|[0-9}](\\\n)+[<>]|[<>&|;(](\\\n)+[<>&|;(]/.test(command)) {

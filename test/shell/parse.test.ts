@@ -250,6 +250,7 @@ describe("parseShell() finds path operands", () => {
     ["curl -d @.env x", "read? @.env", "read .env", "read? x"],
     ["sort -o out in", "read out", "read in", "write out"],
     ["echo .env"],
+    ["wget https://a.test/b file:///etc/c", "read /etc/c"],
     ["x --file=a/b -Ia/b", "read a/b"],
     ["ls *.ts", "read? *.ts*"],
     ["cat $X"],
@@ -301,6 +302,7 @@ describe("parseShell() refuses", () => {
     ["a word right after an array", "x=(1 $(rm x))y", "unclear_syntax"],
     ["a substitution that looks like a descriptor", "a 1<(rm x)", "unclear_syntax"],
     ["a substitution glued to a target", "a >o<(rm x)", "unclear_syntax"],
+    ["parentheses without end", "(".repeat(251) + "ls" + ")".repeat(251), "too_complex"],
     ["wrappers without end", "env ".repeat(5000) + "ls", "too_complex"],
     ["unknown wrappers without end", "$X env ".repeat(5000) + "ls", "too_complex"],
   ];
