@@ -32,7 +32,8 @@ export function openTerminal(options: {
   let ended = false;
   const deliver = () => {
     timer = undefined;
-    if (waiting === undefined || pending.length === 0) return;
+    // A block without a last line break goes on in the line that is being edited: it is whole with the next Enter.
+    if (waiting === undefined || pending.length === 0 || (!ended && reader.line !== "")) return;
     const text = pending.join("\n");
     pending = [];
     const give = waiting;
@@ -79,6 +80,11 @@ export function openTerminal(options: {
       clearTimeout(timer);
       timer = undefined;
       pending = [];
+      // Half a line as well: with the Enter that is meant for the question it would be an answer.
+      if (reader.line === "") return;
+      reader.setPrompt("");
+      reader.write(null, { ctrl: true, name: "e" });
+      reader.write(null, { ctrl: true, name: "u" });
     },
     close: () => reader.close(),
   };
