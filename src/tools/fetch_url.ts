@@ -63,6 +63,11 @@ export function fetchUrlWithin(limits: FetchLimits): Tool {
         ...(fault === undefined ? {} : { errors: [fault] }),
       };
     },
+    // What stands behind the host leaves the machine too.
+    preview(args) {
+      const url = textArg(args, "url") ?? "";
+      return URL.canParse(url) ? `GET ${capText(new URL(url).href, 2000).text}` : undefined;
+    },
     run: (args, at) => fetchWithin(limits, args, at),
   };
 }

@@ -113,6 +113,11 @@ describe("fetch_url is judged", () => {
     });
   }
 
+  test("with the whole of what would be sent shown", () => {
+    const shown = ["HTTPS://a.test/x?key=1#y", "nonsense"].map((url) => fetchUrl.preview?.({ url }, ws.at));
+    assertEquals(shown, ["GET https://a.test/x?key=1#y", undefined]);
+  });
+
   test("without a network by what is written alone", () => {
     assertEquals(fetchUrl.inspect({ url: "https://public.test/" }, ws.at), {
       risk: "network",
