@@ -7,7 +7,16 @@ import type { Args, InputSchema } from "../core/message.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Skill, SkillBody, SkillMeta } from "../core/skill.ts";
 import type { Mode } from "../core/facts.ts";
-import type { Approver, Clock, Model, Place, ShellSettings, Tool, ToolOutcome } from "./ports.ts";
+import type {
+  AnswerKeeper,
+  Approver,
+  Clock,
+  Model,
+  Place,
+  ShellSettings,
+  Tool,
+  ToolOutcome,
+} from "./ports.ts";
 import type { Recorder } from "./recorder.ts";
 
 export type Agent = {
@@ -33,6 +42,8 @@ export type Agent = {
   /** An entry of allowed_tools in the words of Writ; one that cannot be read allows nothing. */
   allowedTool(declared: string): AllowedTool;
   keepBefore(path: string, bytes: Uint8Array | undefined): Promise<void>;
+  /** Where an answer can be kept beyond the session; absent where nobody sits at a terminal. */
+  readonly keeper?: AnswerKeeper;
   /** Answers that were kept; they end with the process. */
   readonly grants: Grant[];
   readonly seen: Map<string, string>;

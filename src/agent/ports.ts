@@ -1,6 +1,7 @@
 // Everything outside that the loop may touch, as types. Tests and the composition root make the values.
 import type { Facts, HostFact, Mode, Subject } from "../core/facts.ts";
 import type { Answer, Draft, Event } from "../core/event.ts";
+import type { GrantRule } from "../core/grant_rule.ts";
 import type { Args, InputSchema, Json, ModelReply, ModelRequest, ToolCall } from "../core/message.ts";
 import type { Risk, Verdict } from "../core/decision.ts";
 
@@ -136,6 +137,19 @@ export type Approval = {
   readonly preview?: string;
   /** The rule that a session grant would be; undefined when no grant may answer. */
   readonly grant?: string;
+  /** The rule that would allow the call for good in this workspace; undefined when it is not offered. */
+  readonly always?: string;
+  /** Why nothing is kept for good here. */
+  readonly notAlways?: string;
+};
+/** The user's own policy, as a place for rules that a person has said yes to. */
+export type AnswerKeeper = {
+  /** Why nothing can be kept there. */
+  readonly refused?: string;
+  /** Adds the rules for this workspace; never throws. */
+  keep(
+    rules: readonly GrantRule[],
+  ): Promise<{ readonly ok: true } | { readonly ok: false; readonly message: string }>;
 };
 /** `by: "non_interactive"` when nobody can be asked. */
 export type Approver = {

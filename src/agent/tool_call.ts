@@ -1,19 +1,19 @@
 // One tool call on its way: requested → checked → decided → approved → run → result. Each step records what it did.
 import type { Agent } from "./agent.ts";
+import { answerFor, asksAlways, type Resolved, type Waiting } from "./approval.ts";
 import { activateForGate, skillDesk } from "./skill_desk.ts";
 import { hostFacts, inspectCall, inspectOffline } from "./inspect.ts";
 import type { Tool, ToolContext, ToolOutcome } from "./ports.ts";
 import { standingOf } from "./standing.ts";
 import { decide, type Standing } from "../core/decide.ts";
-import { reasonOf, type Verdict } from "../core/decision.ts";
-import type { Answer } from "../core/event.ts";
+import { reasonOf } from "../core/decision.ts";
 import { explain, type Explanation, refusalText } from "../core/explain.ts";
 import type { Facts, HostFact } from "../core/facts.ts";
 import { evidenceMarks, type GateBlock, gatesOf } from "../core/gate.ts";
-import { coveringGrant, grantFor } from "../core/grant.ts";
+import { coveringGrant } from "../core/grant.ts";
 import type { CallBlock, ToolCall } from "../core/message.ts";
 import { nearMisses } from "../core/near_miss.ts";
-import { canonicalJson, capText, wildcard } from "../core/text.ts";
+import { capText, wildcard } from "../core/text.ts";
 
 /** Characters of a result that the model sees, whatever the tool's own caps. */
 const maxResult = 200_000;
@@ -47,7 +47,8 @@ export async function prepareCall(agent: Agent, block: CallBlock, turn: TurnHook
   });
   const standing = standingFor(agent, facts);
   const verdict = decide(agent.policy.layers, facts, standing);
-  const resolved = await answerFor(agent, turn, { call, facts, verdict, preview, tool });
+  const again = () => factsOf(agent, call, tool, turn.signal);
+  const resolved = await answerFor(agent, turn, { call, facts, standing, verdict, preview, again });
   const explanation = explain(facts, verdict, resolved.reason);
   agent.recorder.emit("permission.resolved", {
     call: call.id,
@@ -64,12 +65,7 @@ export async function prepareCall(agent: Agent, block: CallBlock, turn: TurnHook
   return { ready: false, denied: true, finish };
 }
 
-export type TurnHooks = {
-  readonly signal: AbortSignal;
-  readonly offered: readonly Tool[];
-  /** Time spent in `work` does not count against the turn's wall time. */
-  waiting<T>(work: () => Promise<T>): Promise<T>;
-};
+export type TurnHooks = Waiting & { readonly offered: readonly Tool[] };
 
 /** Records the start (on disk first, where there is a side effect), runs, records the end. Never throws for the tool. */
 export async function runPrepared(
@@ -154,77 +150,6 @@ function siteOf(agent: Agent): { readonly mode: Facts["mode"]; readonly sourcedB
 function standingFor(agent: Agent, facts: Facts): Standing {
   const { active, gates } = agent.recorder.state;
   return standingOf({ policy: agent.policy, active, gates, allowedTool: agent.allowedTool }, facts);
-}
-
-type Asked = {
-  readonly call: ToolCall;
-  readonly facts: Facts;
-  readonly verdict: Verdict;
-  readonly preview: string | undefined;
-  readonly tool: Tool;
-};
-type Resolved = { readonly allow: boolean; readonly reason: string; readonly answer?: Answer };
-
-async function answerFor(agent: Agent, turn: TurnHooks, asked: Asked): Promise<Resolved> {
-  const { facts, verdict } = asked;
-  const reason = reasonOf(verdict);
-  if (verdict.effect !== "ask") return { allow: verdict.effect === "allow", reason };
-  const always = asksAlways(agent, verdict);
-  const kept = always ? undefined : coveringGrant(agent.grants, facts);
-  if (kept !== undefined) return { allow: true, reason, answer: { by: "grant", rule: kept.rule } };
-  const grant = always ? undefined : grantFor(facts);
-  const { allow, answer } = await turn.waiting(() => askWithin(agent, turn, asked, grant?.rule));
-  if (!allow) {
-    return { allow, reason: answer.reason === undefined ? reason : `${reason}; ${answer.reason}`, answer };
-  }
-  if (
-    canonicalJson(factsKey(await factsOf(agent, asked.call, asked.tool, turn.signal))) !==
-      canonicalJson(factsKey(facts))
-  ) {
-    return {
-      allow: false,
-      reason: "what the call would touch changed while it was being approved",
-      answer: { by: "changed" },
-    };
-  }
-  if (answer.scope === "session" && grant !== undefined) agent.grants.push(grant);
-  return { allow, reason, answer };
-}
-
-async function askWithin(agent: Agent, turn: TurnHooks, asked: Asked, grant: string | undefined) {
-  const limit = new AbortController();
-  const cancel = agent.clock.after(agent.policy.askTimeoutMs, () => limit.abort());
-  try {
-    return await agent.approver.ask({
-      call: asked.call,
-      facts: asked.facts,
-      verdict: asked.verdict,
-      ...(asked.preview === undefined ? {} : { preview: asked.preview }),
-      ...(grant === undefined ? {} : { grant }),
-    }, AbortSignal.any([turn.signal, limit.signal]));
-  } catch (error) {
-    if (!limit.signal.aborted || turn.signal.aborted) throw error;
-    const reason = `nobody answered within ${
-      Math.round(agent.policy.askTimeoutMs / 1000)
-    } s (permissions.ask_timeout)`;
-    return { allow: false, answer: { by: "timeout", reason } as const };
-  } finally {
-    cancel();
-  }
-}
-
-function asksAlways(agent: Agent, verdict: Verdict): boolean {
-  const asking = verdict.causes.flatMap((c) => c.by === "rule" && c.effect === "ask" ? [c.rule] : []);
-  return agent.policy.layers.some((l) => l.rules.some((r) => r.always === true && asking.includes(r.id)));
-}
-
-function factsKey(facts: Facts) {
-  return {
-    risk: facts.risk,
-    box: facts.box,
-    subjects: facts.subjects as unknown as null,
-    errors: facts.errors.length,
-  };
 }
 
 async function openBlockedGates(agent: Agent, call: ToolCall, blocks: readonly GateBlock[]): Promise<void> {

@@ -15,6 +15,7 @@ import { systemNetwork } from "../runtime/network.ts";
 import { childEnvironment } from "../sandbox/environment.ts";
 import { checkArguments } from "../tools/arguments.ts";
 import { builtinTools } from "../tools/registry.ts";
+import { answerKeeper } from "./answer_keeper.ts";
 import type { LoadedCatalog } from "./catalog.ts";
 import type { Context } from "./command.ts";
 import type { SessionOptions } from "./compose.ts";
@@ -76,6 +77,7 @@ export async function makeAgent(
       checkArguments,
       allowedTool: (declared) => compileAllowedTool(declared, place),
       keepBefore: site.keepBefore,
+      ...(options.keepsAnswers === true ? { keeper: answerKeeper(settings, context.output) } : {}),
       grants: [],
       seen: new Map(),
       lastBodies: new Map(),

@@ -16,21 +16,39 @@ export function terminalApprover(terminal: Terminal, output: Output): Approver {
     async ask(approval, signal) {
       await terminal.discardTyped();
       for (const line of describeApproval(approval, output.paint)) output.note(line);
-      const answer = (await terminal.ask("  allow? [y/s/N] ", signal) ?? "").trim();
-      const word = answer.toLowerCase();
-      if (word === "y" || word === "yes") return { allow: true, answer: { by: "user", scope: "once" } };
-      if ((word === "s" || word === "session") && approval.grant !== undefined) {
-        return { allow: true, answer: { by: "user", scope: "session", rule: approval.grant } };
-      }
-      const reason = answer.replace(/^(?:no?)(?:\s+|$)/i, "").trim();
-      return { allow: false, answer: { by: "user", ...(reason === "" ? {} : { reason }) } };
+      const letters = approval.always === undefined ? "y/s/N" : "y/s/a/N";
+      return readAnswer(await terminal.ask(`  allow? [${letters}] `, signal) ?? "", approval);
     },
   };
 }
 
+const notOffered: Answered = { allow: false, answer: { by: "user" } };
+
+type Answered = Awaited<ReturnType<Approver["ask"]>>;
+
+/** What a line means: only whole words of the list are a yes, everything else is a no and its reason. */
+export function readAnswer(text: string, approval: Pick<Approval, "grant" | "always">): Answered {
+  const answer = text.trim();
+  switch (answer.toLowerCase()) {
+    case "y":
+    case "yes":
+      return { allow: true, answer: { by: "user", scope: "once" } };
+    case "s":
+    case "session":
+      if (approval.grant === undefined) return notOffered;
+      return { allow: true, answer: { by: "user", scope: "session", rule: approval.grant } };
+    case "a":
+    case "always":
+      if (approval.always === undefined) return notOffered;
+      return { allow: true, answer: { by: "user", scope: "always", rule: approval.always } };
+  }
+  const reason = answer.replace(/^(?:no?)(?:\s+|$)/i, "").trim();
+  return { allow: false, answer: { by: "user", ...(reason === "" ? {} : { reason }) } };
+}
+
 /** What a person needs to see before a yes: what would happen, why it is asked, and what a kept answer would cover. */
 export function describeApproval(approval: Approval, paint: Output["paint"]): readonly string[] {
-  const { call, facts, verdict, preview, grant } = approval;
+  const { call, facts, verdict, preview, grant, always, notAlways } = approval;
   const lines = [
     `${paint.yellow("?")} ${paint.bold(escapeLine(call.tool))} ${paint.dim(`risk ${facts.risk}`)}`,
   ];
@@ -47,6 +65,10 @@ export function describeApproval(approval: Approval, paint: Output["paint"]): re
   }
   lines.push(paint.dim("  y  once"));
   if (grant !== undefined) lines.push(paint.dim(`  s  for this session, as the rule: ${escapeLine(grant)}`));
+  if (always !== undefined) {
+    lines.push(paint.dim(`  a  always in this workspace, as the rule: ${escapeLine(always)}`));
+  }
+  if (notAlways !== undefined) lines.push(paint.dim(`     not for good: ${escapeLine(notAlways)}`));
   lines.push(paint.dim("  n  no; words after it are told to the model"));
   return lines;
 }

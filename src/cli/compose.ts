@@ -25,6 +25,8 @@ import { version } from "./version.ts";
 export type SessionOptions = {
   readonly mode: Mode;
   readonly approver: Approver;
+  /** Somebody sits at the terminal, whose yes may be kept for good. */
+  readonly keepsAnswers?: boolean;
   readonly listeners: readonly ((event: Event) => void)[];
   readonly strict?: boolean;
   readonly script?: string;

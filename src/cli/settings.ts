@@ -26,6 +26,8 @@ export type Settings = {
   readonly surroundings: Surroundings;
   /** Real path of the current folder. */
   readonly cwd: string;
+  /** What stands in the place of the user's own policy files. */
+  readonly replacedBy?: "--policy" | "WRIT_POLICY";
 };
 
 /** Where somebody can be asked; `terminal` is called only when there is a question. */
@@ -70,8 +72,20 @@ export async function loadSettings(
   return {
     ok: true,
     problems: loaded.problems,
-    value: { policy, origin, trusted: trust === "trusted", surroundings, cwd },
+    value: {
+      policy,
+      origin,
+      trusted: trust === "trusted",
+      surroundings,
+      cwd,
+      ...replacedBy(context, options),
+    },
   };
+}
+
+function replacedBy({ host }: Context, options: PolicyOptions): Pick<Settings, "replacedBy"> {
+  if ((options.policy ?? []).length > 0) return { replacedBy: "--policy" };
+  return host.env["WRIT_POLICY"] === undefined ? {} : { replacedBy: "WRIT_POLICY" };
 }
 
 // Only an answer is kept: Ctrl-C and the end of the input are none.

@@ -35,7 +35,8 @@ export type Denial = {
 export type Answer = {
   readonly by: "user" | "grant" | "non_interactive" | "timeout" | "script" | "changed";
   readonly actor?: string;
-  readonly scope?: "once" | "session";
+  /** `always`: the rule was added to the user's own policy. */
+  readonly scope?: "once" | "session" | "always";
   /** The rule that a kept answer would be. */
   readonly rule?: string;
   readonly reason?: string;

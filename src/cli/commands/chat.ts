@@ -34,10 +34,11 @@ type Chat = {
 
 async function talk(context: Context, options: RunOptions): Promise<number> {
   const { output, host } = context;
-  if (!host.stdinIsTerminal) {
+  // Questions go to standard error: who cannot see them cannot answer.
+  if (!host.stdinIsTerminal || !host.stderrIsTerminal) {
     return reportUsage(
       output,
-      "`writ chat` needs a terminal; `writ run` takes a prompt",
+      "`writ chat` needs a terminal, also for standard error; `writ run` takes a prompt",
       options.json === true,
     );
   }
@@ -55,6 +56,7 @@ async function talk(context: Context, options: RunOptions): Promise<number> {
       ...options,
       mode: "interactive",
       approver: terminalApprover(terminal, output),
+      keepsAnswers: true,
       listeners: [liveView(context)],
     });
     if (!opened.ok) return reportProblems(output, opened.problems, options.json === true);
@@ -171,7 +173,7 @@ function statusLines(chat: Chat): readonly string[] {
   return [
     `session  ${chat.session.id}, ${state.turn.number} turns, ${state.seq} events`,
     `policy   ${agent.policy.name ?? "(unnamed)"} ${agent.policy.revision.slice(0, 12)}`,
-    `model    ${agent.policy.model.provider}/${agent.policy.model.name}`,
+    `model    ${agent.model.provider}/${agent.policy.model.name || agent.model.provider}`,
     `skills   ${skills === "" ? "none active" : skills}`,
     `tokens   ${state.usage.input} in, ${state.usage.output} out, ${state.usage.cacheRead} from cache`,
     `log      ${chat.session.logPath}`,

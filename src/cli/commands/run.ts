@@ -86,6 +86,7 @@ export async function runOnce(
       ...options,
       mode: interactive ? "interactive" : "unattended",
       approver: interactive ? terminalApprover(openOnce(), output) : nobody,
+      keepsAnswers: interactive,
       listeners: options.quiet === true || json ? [] : [liveView(context)],
     });
     if (!opened.ok) return reportProblems(output, opened.problems, json);
