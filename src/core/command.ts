@@ -126,16 +126,35 @@ function coversExactly(pattern: CommandPattern, part: Part): boolean {
 }
 
 function couldBe(pattern: CommandPattern, part: Part): boolean {
-  if (!pattern.assignments.every((a) => couldAssign(a, part))) return false;
   const { argv } = part;
   const [wanted] = pattern.words;
+  if (wanted !== undefined) {
+    const program = nameOf(argv[0] ?? "");
+    const name = nameOf(wanted);
+    // Most patterns are about another program.
+    if (part.blurs === undefined && program !== name && !program.startsWith("git-")) return false;
+  }
+  if (!pattern.assignments.every((a) => couldAssign(a, part))) return false;
   if (wanted === undefined) return pattern.rest || argv.length === 0;
-  const words = [programName(wanted), ...pattern.words.slice(1)];
-  const program = programName(argv[0] ?? "");
-  if (part.blurs === undefined && program !== words[0] && !program.startsWith(`${words[0]}-`)) return false;
+  const words = [nameOf(wanted), ...pattern.words.slice(1)];
   const tokens = tokensOf(part);
   if (words[0] === "git" && isForeignGit(tokens)) return true;
   return reaches(words, pattern.rest, tokens);
+}
+
+// Every rule asks for the names of the same few programs.
+const names = new Map<string, string>();
+const mostNames = 1000;
+
+function nameOf(word: string): string {
+  if (word.length > 64) return programName(word);
+  let name = names.get(word);
+  if (name === undefined) {
+    name = programName(word);
+    if (names.size >= mostNames) names.clear();
+    names.set(word, name);
+  }
+  return name;
 }
 
 function couldAssign(wanted: string, part: Part): boolean {
