@@ -111,7 +111,7 @@ describe("layers and files", () => {
 
   const refused: readonly (readonly [name: string, set: () => Options, says: readonly string[]])[] = [
     ["a named file that is missing", () => ({ policies: ["no.yaml"] }), [
-      "error: there is no policy file `TOP/ws/no.yaml`; check the path given by `--policy` or `WRIT_POLICY`; `writ init` writes a first policy [file-missing]",
+      "error: there is no policy file `TOP/ws/no.yaml`; check the path given by `--policy` or `WRIT_POLICY`; `writ help policy` shows a first policy [file-missing]",
     ]],
     ["a folder in place of a file", () => ({ env: { WRIT_POLICY: join(top, "etc") } }), [
       "error: `TOP/etc` is a folder; expected a policy file; name the file in it, such as `TOP/etc/policy.yaml` [not-a-file]",
@@ -134,7 +134,7 @@ describe("layers and files", () => {
       symlinkSync("gone", join(top, "home/.config/writ/policy.yaml"));
       return {};
     }, [
-      "error: the link `TOP/home/.config/writ/policy.yaml` leads nowhere; check the path given by `--policy` or `WRIT_POLICY`; `writ init` writes a first policy [file-missing]",
+      "error: the link `TOP/home/.config/writ/policy.yaml` leads nowhere; check the path given by `--policy` or `WRIT_POLICY`; `writ help policy` shows a first policy [file-missing]",
     ]],
     ["a name that would not be read", () => {
       write("etc/policy.d/deny.yml", policy());
