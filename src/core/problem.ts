@@ -47,15 +47,19 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best ?? known.find((k) => word.length >= 4 && (k.startsWith(word) || word.startsWith(k)));
 }
 
+// Two letters that changed places are one edit: that is how most slips look.
 function editDistance(a: string, b: string): number {
+  let before: readonly number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {
     const row = [i];
     for (let j = 1; j <= b.length; j++) {
       const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      row.push(Math.min(substitution, (previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const transposition = swapped ? (before[j - 2] ?? 0) + 1 : Infinity;
+      row.push(Math.min(substitution, transposition, (previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
     }
-    previous = row;
+    [before, previous] = [previous, row];
   }
   return previous[b.length] ?? 0;
 }
