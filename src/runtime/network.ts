@@ -1,5 +1,4 @@
 // The way to the network: names are looked up as the system does it, within a time limit.
-import { lookup } from "node:dns/promises";
 import type { Addresses, Network } from "../agent/ports.ts";
 
 const longestMs = 10_000;
@@ -55,6 +54,8 @@ async function lookUp(name: string, signal: AbortSignal): Promise<Addresses> {
 
 async function ask(name: string): Promise<Addresses> {
   try {
+    // Most runs look nothing up.
+    const { lookup } = await import("node:dns/promises");
     const found = await lookup(name, { all: true, verbatim: true });
     return found.length > 0
       ? { ok: true, addresses: found.map((f) => f.address) }

@@ -1,13 +1,12 @@
 // fetch_url: the text of one web page. Every host on the way is judged before it is connected to, by the addresses that are
 // then dialled.
 import { createHash } from "node:crypto";
-import { isIP } from "node:net";
 import type { Addresses, Network, Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import type { HostFact } from "../core/facts.ts";
 import type { Args } from "../core/message.ts";
 import { capText } from "../core/text.ts";
 import { numberArg, textArg } from "./arguments.ts";
-import { hostFact, type HostFault } from "./host_fact.ts";
+import { hostFact, type HostFault, isAddress } from "./host_fact.ts";
 import type { GetFault, GetLimits, Reply } from "./http_get.ts";
 import { done, failed, plural } from "./tool_outcome.ts";
 
@@ -76,7 +75,7 @@ export function fetchUrlWithin(limits: FetchLimits): Tool {
 const lookedUp = new WeakMap<Args, Addresses>();
 
 async function addressesOf(host: HostFact, network: Network, signal: AbortSignal): Promise<Addresses> {
-  if (isIP(host.host) !== 0) return { ok: true, addresses: [host.host] };
+  if (isAddress(host.host)) return { ok: true, addresses: [host.host] };
   return await network.addresses(host, signal);
 }
 

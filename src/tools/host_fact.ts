@@ -33,6 +33,11 @@ export function hostFact(url: string, addresses: readonly string[] = []): HostFa
   };
 }
 
+/** Whether a canonical host is an address and no name. */
+export function isAddress(host: string): boolean {
+  return host.includes(":") || ipv4(host) !== undefined;
+}
+
 function shortened(text: string): string {
   return text.length <= 200 ? text : `${text.slice(0, 200)}…`;
 }
