@@ -71,8 +71,11 @@ describe("a policy", () => {
     },
     {
       name: "with an unknown key: the nearest is named",
-      text: `version: 1\n${script}permisions: {allow: [read_file]}\n`,
-      says: ["policy.yaml:3:1: error: unknown key `permisions`; did you mean `permissions`?"],
+      text: `version: 1\n${script}permisions: {allow: [read_file]}\nlimtis: {}\n`,
+      says: [
+        "policy.yaml:3:1: error: unknown key `permisions`; did you mean `permissions`?",
+        "policy.yaml:4:1: error: unknown key `limtis`; did you mean `limits`?",
+      ],
     },
     {
       name: "with a key of a later version",
@@ -370,6 +373,7 @@ async function refusedFlags(m: Machine, args: readonly string[]): Promise<void> 
 describe("a command line", () => {
   const cases: readonly (readonly [readonly string[], readonly string[]])[] = [
     [["runn", "go"], ["error: no command `runn`; did you mean `writ run`?"]],
+    [["rnu", "go"], ["error: no command `rnu`; did you mean `writ run`?"]],
     [["frobnicate"], ["error: no command `frobnicate`; writ --help lists the commands"]],
     [["review this PR"], ['error: no command `review this PR`; to run a prompt: writ run "…"']],
     [["run", "--polcy", "x", "go"], ["error: unknown option '--polcy'", "--policy"]],
@@ -389,7 +393,7 @@ describe("a command line", () => {
     [["explain", "shel", "ls"], ["no tool `shel`; tools: read_file, "]],
     [["explain", "read_file", "{path: a}"], ["start with `{` but are not a JSON object"]],
     [["explain", "read_file", '{"pth": "a"}'], ["arguments of read_file do not fit: "]],
-    [["chat"], ["`writ chat` needs a terminal; `writ run` takes a prompt"]],
+    [["chat"], ["`writ chat` needs a terminal, also for standard error; `writ run` takes a prompt"]],
     [["demo", "--live"], ["`--live` needs ANTHROPIC_API_KEY in the environment and `--model NAME`"]],
     [["version", "now"], ["too many arguments"]],
   ];
