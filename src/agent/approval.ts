@@ -31,8 +31,8 @@ export async function answerFor(agent: Agent, turn: Waiting, asked: Asked): Prom
   const reason = reasonOf(verdict);
   if (verdict.effect !== "ask") return { allow: verdict.effect === "allow", reason };
   const once = asksAlways(agent, verdict);
-  const kept = once ? undefined : coveringGrant(agent.grants, facts);
-  if (kept !== undefined) return { allow: true, reason, answer: { by: "grant", rule: kept.rule } };
+  const kept = once ? undefined : coveringGrant(agent.grants, facts)?.rule ?? keptRule(agent, asked);
+  if (kept !== undefined) return { allow: true, reason, answer: { by: "grant", rule: kept } };
   const grant = once ? undefined : grantFor(facts);
   const rules = grant === undefined ? undefined : lastingRules(agent, asked);
   const { allow, answer } = await turn.waiting(() => askWithin(agent, turn, asked, grant, rules));
@@ -49,11 +49,17 @@ export async function answerFor(agent: Agent, turn: Waiting, asked: Asked): Prom
   const lasting = answer.scope === "always" && rules !== undefined
     ? await keep(agent, rules, answer)
     : answer;
-  // Until the policy is read again, the kept rule answers as a grant.
-  if (lasting.scope !== "once" && lasting.scope !== undefined && grant !== undefined) {
-    agent.grants.push(grant);
-  }
+  if (lasting.scope === "session" && grant !== undefined) agent.grants.push(grant);
   return { allow, reason, answer: lasting };
+}
+
+// Until the policy is read again, what was added to it answers in its stead.
+function keptRule(agent: Agent, { facts, standing }: Asked): string | undefined {
+  const kept = agent.keeper?.kept ?? [];
+  if (kept.length === 0 || !rulesAnswer(agent.policy.layers, facts, standing, kept)) return undefined;
+  const texts = kept.map(showGrantRule);
+  const own = (grantRules(facts) ?? []).map(showGrantRule).filter((text) => texts.includes(text));
+  return (own.length > 0 ? own : texts).join(", ");
 }
 
 // Rules are offered for good only where they would do what they are offered for.

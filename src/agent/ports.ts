@@ -146,6 +146,8 @@ export type Approval = {
 export type AnswerKeeper = {
   /** Why nothing can be kept there. */
   readonly refused?: string;
+  /** What was kept since the policy was read. */
+  readonly kept: readonly GrantRule[];
   /** Adds the rules for this workspace; never throws. */
   keep(
     rules: readonly GrantRule[],

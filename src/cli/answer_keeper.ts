@@ -15,11 +15,14 @@ import { version } from "./version.ts";
 export function answerKeeper(settings: Settings, output: Output): AnswerKeeper {
   const folder = join(userFolder(settings.surroundings), "policy.d");
   const refused = refusal(settings, folder);
+  const kept: GrantRule[] = [];
   return {
+    kept,
     ...(refused === undefined ? {} : { refused }),
     async keep(rules) {
       const fault = refused ?? await store(folder, settings.policy.root, rules);
       const file = join(folder, approvedName);
+      if (fault === undefined) kept.push(...rules);
       output.note(
         fault === undefined
           ? output.paint.dim(output.safe(`  kept in ${file}`))

@@ -67,9 +67,12 @@ async function answered(setup: Setup) {
 
 function keeping(result: Awaited<ReturnType<AnswerKeeper["keep"]>> = { ok: true }) {
   const kept: string[] = [];
+  const stored: GrantRule[] = [];
   const keeper: AnswerKeeper = {
+    kept: stored,
     async keep(rules: readonly GrantRule[]) {
       kept.push(...rules.map(showGrantRule));
+      if (result.ok) stored.push(...rules);
       return result;
     },
   };
@@ -110,14 +113,24 @@ describe("answerFor()", () => {
     });
   });
 
-  test("always keeps the rule that was shown, and a grant until the policy is read again", async () => {
+  test("always keeps the rule that was shown, which answers until the policy is read again", async () => {
     const { keeper, kept } = keeping();
     assertEquals(await answered({ keeper, says: yes("always") }), {
       resolved: { allow: true, reason: byDefault, answer: { by: "user", scope: "always" } },
       offered: [{ ...nothing, grant: rule, always: rule }],
-      grants: [rule],
+      grants: [],
     });
     assertEquals(kept, [rule]);
+    const operand: Facts["subjects"][number] = {
+      kind: "path",
+      tool: "read_file",
+      operand: true,
+      path: { written: "a", absolute: "/ws/a", resolved: "/ws/a", inWorkspace: true },
+    };
+    const again = await answered({ keeper, facts: { ...push, subjects: [...push.subjects, operand] } });
+    assertEquals(again.resolved.answer, { by: "grant", rule });
+    const layers = [layerOf("user", { ask: [{ tool: "shell", command: "git *", always: true }] })];
+    assertEquals((await answered({ keeper, layers })).resolved.allow, false);
   });
 
   test("always that cannot be kept holds for the session, and says so", async () => {
