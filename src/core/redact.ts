@@ -4,10 +4,14 @@ import type { Pattern } from "./text.ts";
 export type Redactor = {
   /** Exact texts, longest first, and what stands in their place. */
   readonly values: readonly { readonly value: string; readonly as: string }[];
-  /** When it finds nothing, none of the shapes occurs: one search instead of one for each. */
-  readonly screen?: Pattern;
-  readonly shapes: readonly { readonly kind: string; readonly pattern: Pattern }[];
+  readonly shapes: readonly SecretShape[];
   readonly patterns: readonly Pattern[];
+};
+export type SecretShape = {
+  readonly kind: string;
+  /** Texts of which every match holds one: without any of them the pattern need not be tried. */
+  readonly marks: readonly string[];
+  readonly pattern: Pattern;
 };
 
 /** How a placeholder begins; a file write that holds one is refused, since it would destroy what it stands for. */
@@ -17,33 +21,54 @@ export function placeholder(kind: string): string {
   return `${placeholderMark}${kind}]`;
 }
 
-/** Shapes of well-known credentials, in RE2 syntax; each begins with a literal that nothing else begins with. */
-export const secretShapes: readonly { readonly kind: string; readonly source: string }[] = [
-  { kind: "anthropic-key", source: "sk-ant-[A-Za-z0-9_-]{16,}" },
-  { kind: "openai-key", source: "sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{32,}" },
-  { kind: "github-token", source: "(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{36,}" },
-  { kind: "github-token", source: "github_pat_[A-Za-z0-9_]{50,}" },
-  { kind: "gitlab-token", source: "gl(?:pat|dt|rt|cbt|ptt|ft|soat)-[A-Za-z0-9_-]{20,}" },
-  { kind: "slack-token", source: "xox[abeoprs]-[A-Za-z0-9-]{10,}" },
-  { kind: "slack-token", source: "xapp-[0-9]-[A-Za-z0-9-]{10,}" },
-  { kind: "slack-webhook", source: "hooks\\.slack\\.com/services/[A-Za-z0-9/]{20,}" },
-  { kind: "aws-key-id", source: "\\b(?:AKIA|ASIA)[A-Z0-9]{16}\\b" },
-  { kind: "google-key", source: "AIza[A-Za-z0-9_-]{35}" },
-  { kind: "google-token", source: "ya29\\.[A-Za-z0-9_-]{20,}" },
-  { kind: "npm-token", source: "npm_[A-Za-z0-9]{36}" },
-  { kind: "pypi-token", source: "pypi-[A-Za-z0-9_-]{50,}" },
-  { kind: "stripe-key", source: "\\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}" },
-  { kind: "sendgrid-key", source: "SG\\.[A-Za-z0-9_-]{16,}\\.[A-Za-z0-9_-]{16,}" },
-  { kind: "huggingface-token", source: "\\bhf_[A-Za-z0-9]{30,}" },
-  { kind: "digitalocean-token", source: "do[opr]_v1_[a-f0-9]{64}" },
-  { kind: "docker-token", source: "dckr_pat_[A-Za-z0-9_-]{20,}" },
-  { kind: "vault-token", source: "\\bhvs\\.[A-Za-z0-9_-]{24,}" },
-  { kind: "jwt", source: "\\beyJ[A-Za-z0-9_-]{8,}\\.eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}" },
+/** Shapes of well-known credentials, in RE2 syntax. */
+export const secretShapes: readonly {
+  readonly kind: string;
+  readonly marks: readonly string[];
+  readonly source: string;
+}[] = [
+  { kind: "anthropic-key", marks: ["sk-ant-"], source: "sk-ant-[A-Za-z0-9_-]{16,}" },
+  { kind: "openai-key", marks: ["sk-"], source: "\\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{32,}" },
+  {
+    kind: "github-token",
+    marks: ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"],
+    source: "gh[pousr]_[A-Za-z0-9]{36,}",
+  },
+  { kind: "github-token", marks: ["github_pat_"], source: "github_pat_[A-Za-z0-9_]{50,}" },
+  {
+    kind: "gitlab-token",
+    marks: ["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-"],
+    source: "gl(?:pat|dt|rt|cbt|ptt|ft|soat)-[A-Za-z0-9_-]{20,}",
+  },
+  { kind: "slack-token", marks: ["xox"], source: "xox[abeoprs]-[A-Za-z0-9-]{10,}" },
+  { kind: "slack-token", marks: ["xapp-"], source: "xapp-[0-9]-[A-Za-z0-9-]{10,}" },
+  {
+    kind: "slack-webhook",
+    marks: ["hooks.slack.com"],
+    source: "hooks\\.slack\\.com/services/[A-Za-z0-9/]{20,}",
+  },
+  { kind: "aws-key-id", marks: ["AKIA", "ASIA"], source: "\\bA(?:KI|SI)A[A-Z0-9]{16}\\b" },
+  { kind: "google-key", marks: ["AIza"], source: "AIza[A-Za-z0-9_-]{35}" },
+  { kind: "google-token", marks: ["ya29."], source: "ya29\\.[A-Za-z0-9_-]{20,}" },
+  { kind: "npm-token", marks: ["npm_"], source: "npm_[A-Za-z0-9]{36}" },
+  { kind: "pypi-token", marks: ["pypi-"], source: "pypi-[A-Za-z0-9_-]{50,}" },
+  { kind: "stripe-key", marks: ["k_live_", "k_test_"], source: "\\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}" },
+  { kind: "sendgrid-key", marks: ["SG."], source: "\\bSG\\.[A-Za-z0-9_-]{16,}\\.[A-Za-z0-9_-]{16,}" },
+  { kind: "huggingface-token", marks: ["hf_"], source: "\\bhf_[A-Za-z0-9]{30,}" },
+  { kind: "digitalocean-token", marks: ["_v1_"], source: "do[opr]_v1_[a-f0-9]{64}" },
+  { kind: "docker-token", marks: ["dckr_pat_"], source: "dckr_pat_[A-Za-z0-9_-]{20,}" },
+  { kind: "vault-token", marks: ["hvs."], source: "\\bhvs\\.[A-Za-z0-9_-]{24,}" },
+  {
+    kind: "jwt",
+    marks: [".eyJ"],
+    source: "\\beyJ[A-Za-z0-9_-]{8,}\\.eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}",
+  },
   {
     kind: "private-key",
+    marks: ["PRIVATE KEY-----"],
     source: "-----BEGIN [A-Z ]*PRIVATE KEY-----[\\s\\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\\z)",
   },
-  { kind: "url-password", source: "\\b[a-z][a-z0-9+.-]*://[^\\s/:@]+:[^\\s/@]{3,}@" },
+  { kind: "url-password", marks: ["://"], source: "\\b[a-z][a-z0-9+.-]*://[^\\s/:@]+:[^\\s/@]{3,}@" },
 ];
 
 export function redactText(redactor: Redactor, text: string): string {
@@ -51,8 +76,10 @@ export function redactText(redactor: Redactor, text: string): string {
   for (const { value, as } of redactor.values) {
     if (result.includes(value)) result = result.replaceAll(value, () => as);
   }
-  if (redactor.screen?.test(result) ?? false) {
-    for (const { kind, pattern } of redactor.shapes) result = replacePattern(result, pattern, placeholder(kind));
+  for (const { kind, marks, pattern } of redactor.shapes) {
+    if (marks.some((mark) => result.includes(mark))) {
+      result = replacePattern(result, pattern, placeholder(kind));
+    }
   }
   for (const pattern of redactor.patterns) result = replacePattern(result, pattern, placeholder("policy"));
   return result;

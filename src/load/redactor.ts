@@ -1,7 +1,7 @@
 // What is secret here: the shapes that everybody knows, the patterns of the policy, and values out of the environment.
 import { placeholder, type Redactor, secretShapes } from "../core/redact.ts";
 import type { Policy } from "../core/policy.ts";
-import { compilePattern } from "./pattern.ts";
+import { lazyPattern } from "./pattern.ts";
 
 const secretName =
   /(?:^|_)(?:API_?KEY|ACCESS_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?|PRIVATE_?KEY)(?:_|$)/i;
@@ -27,19 +27,12 @@ export function makeRedactor(input: RedactorInput): Redactor {
     ...input.secrets.filter((s) => s.length >= shortest).map((value) => ({ value, as: placeholder("key") })),
     ...(input.aliases ?? []),
   ].sort((a, b) => b.value.length - a.value.length);
-  const builtin = input.redact.builtin ? builtinShapes() : { shapes: [] };
-  return { values, ...builtin, patterns: input.redact.patterns };
+  return { values, shapes: input.redact.builtin ? builtinShapes : [], patterns: input.redact.patterns };
 }
 
-let compiled: Pick<Redactor, "screen" | "shapes"> | undefined;
-
-function builtinShapes(): Pick<Redactor, "screen" | "shapes"> {
-  compiled ??= {
-    screen: compilePattern(secretShapes.map((s) => `(?:${s.source})`).join("|"), { ignoreCase: false }),
-    shapes: secretShapes.map(({ kind, source }) => ({
-      kind,
-      pattern: compilePattern(source, { ignoreCase: false }),
-    })),
-  };
-  return compiled;
-}
+// Compiled when a text first holds one of their marks: most runs never need one.
+const builtinShapes: Redactor["shapes"] = secretShapes.map(({ kind, marks, source }) => ({
+  kind,
+  marks,
+  pattern: lazyPattern(source),
+}));

@@ -1,0 +1,97 @@
+import { describe, test } from "bun:test";
+import { assertEquals } from "@std/assert";
+import { type Redactor, redactText, redactValue, secretShapes } from "../../src/core/redact.ts";
+import { compilePattern } from "../../src/load/pattern.ts";
+import { makeRedactor } from "../../src/load/redactor.ts";
+
+const none = { builtin: true, env: [], patterns: [] };
+const plain: Redactor = makeRedactor({ redact: none, env: {}, secrets: [] });
+const a = (n: number) => "aB3".repeat(Math.ceil(n / 3)).slice(0, n);
+
+// Made up here, in the shapes that the makers of these keys document; written so that no scanner takes them for real.
+const samples: readonly (readonly [kind: string, text: string])[] = [
+  ["anthropic-key", `sk-ant-api03-${a(40)}`],
+  ["openai-key", `sk-proj-${a(48)}`],
+  ["github-token", `ghp_${a(36)}`],
+  ["github-token", `github_pat_${a(60)}`],
+  ["gitlab-token", `glpat-${a(20)}`],
+  ["slack-token", `xoxb-${"1".repeat(12)}-${a(12)}`],
+  ["slack-token", `xapp-1-${a(20)}`],
+  ["slack-webhook", `hooks.slack.com/services/T0/B0/${a(24)}`],
+  ["aws-key-id", `AKIA${"A1".repeat(8)}`],
+  ["google-key", `AIza${a(35)}`],
+  ["google-token", `ya29.${a(30)}`],
+  ["npm-token", `npm_${a(36)}`],
+  ["pypi-token", `pypi-${a(60)}`],
+  ["stripe-key", `sk_live_${a(24)}`],
+  ["sendgrid-key", `SG.${a(22)}.${a(43)}`],
+  ["huggingface-token", `hf_${a(34)}`],
+  ["digitalocean-token", `dop_v1_${"0a".repeat(32)}`],
+  ["docker-token", `dckr_pat_${a(27)}`],
+  ["vault-token", `hvs.${a(30)}`],
+  ["jwt", `eyJ${a(20)}.eyJ${a(20)}.${a(20)}`],
+  ["private-key", `-----BEGIN RSA PRIVATE KEY-----\n${a(64)}\n-----END RSA PRIVATE KEY-----`],
+  ["private-key", `-----BEGIN PRIVATE KEY-----\n${a(64)}\nand no end`],
+];
+
+describe("redaction", () => {
+  for (const [kind, secret] of samples) {
+    test(`takes out: ${kind} ${secret.slice(0, 8)}`, () => {
+      const cut = secret.endsWith("no end") ? "" : " after";
+      assertEquals(redactText(plain, `before ${secret}${cut}`), `before [redacted:${kind}]${cut}`);
+      assertEquals(redactText(plain, `${secret}\n${secret}`).includes(a(20)), false);
+    });
+  }
+
+  test("has a sample for every shape, and every sample holds one of the marks of its shape", () => {
+    const without = secretShapes.filter(({ kind, marks }) =>
+      kind !== "url-password" &&
+      !samples.some(([k, text]) => k === kind && marks.some((m) => text.includes(m)))
+    );
+    assertEquals(without, []);
+  });
+
+  const kept = [
+    "sk-learn and task-runner-with-a-very-long-name-of-many-words",
+    "https://example.com/a:b@c",
+    "git@github.com:owner/name.git",
+    "the AKIA prefix",
+    "hf_ and npm_ and SG. and xox",
+    "npm_config_registry",
+  ];
+  for (const text of kept) test(`leaves alone: ${text}`, () => assertEquals(redactText(plain, text), text));
+
+  test("takes the password out of a URL", () => {
+    assertEquals(
+      redactText(plain, "git clone https://me:hunter22@host/x"),
+      "git clone [redacted:url-password]host/x",
+    );
+  });
+
+  test("takes out values of variables that look secret, of those that are named, and keys that were read", () => {
+    const redactor = makeRedactor({
+      redact: { ...none, env: ["PLAIN"] },
+      env: { MY_API_KEY: "value-of-key", PLAIN: "value-of-plain", HOME: "/home/somebody", TOKEN: "short" },
+      secrets: ["value-of-read-key"],
+    });
+    assertEquals(
+      redactText(redactor, "value-of-key value-of-plain value-of-read-key /home/somebody short"),
+      "[redacted:MY_API_KEY] [redacted:PLAIN] [redacted:key] /home/somebody short",
+    );
+  });
+
+  test("takes out what a pattern of the policy finds", () => {
+    const patterns = [compilePattern("ticket-[0-9]+", { ignoreCase: false })];
+    const redactor = makeRedactor({ redact: { ...none, patterns }, env: {}, secrets: [] });
+    assertEquals(redactText(redactor, "see ticket-12, ticket-7"), "see [redacted:policy], [redacted:policy]");
+  });
+
+  test("reaches every text of a value, and leaves blocks that go back verbatim alone", () => {
+    const secret = `ghp_${a(36)}`;
+    const opaque = { type: "opaque", value: { signature: secret } };
+    assertEquals(redactValue(plain, { args: { list: [secret, 1, null, true] }, opaque }), {
+      args: { list: ["[redacted:github-token]", 1, null, true] },
+      opaque,
+    });
+  });
+});
