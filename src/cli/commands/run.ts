@@ -19,7 +19,7 @@ import { answerJson, exitOf, reportEnd, reportProblems, reportUsage, resultJson 
 import { openSession, type Session } from "../compose.ts";
 import { loadSettings } from "../settings.ts";
 import { askSkills } from "../skill_words.ts";
-import { openTerminal, type Terminal } from "../terminal.ts";
+import type { Terminal } from "../terminal.ts";
 
 export type RunOptions = PolicyOptions & {
   readonly skill?: readonly string[];
@@ -63,13 +63,16 @@ export async function runOnce(
   const interactive = options.unattended !== true && host.stdinIsTerminal && host.stderrIsTerminal;
   const interrupt = catchInterrupts();
   let terminal: Terminal | undefined;
-  const openOnce = () => terminal ??= openTerminal({ history: [], onInterrupt: () => interrupt.press() });
+  // Reading lines costs start-up time that a run without a person need not pay.
+  const lines = interactive ? await import("../terminal.ts") : undefined;
+  const openOnce = lines &&
+    (() => terminal ??= lines.openTerminal({ history: [], onInterrupt: () => interrupt.press() }));
   let session: Session | undefined;
   try {
     const settings = await loadSettings(
       context,
       options,
-      interactive ? { terminal: openOnce, signal: interrupt.signal } : undefined,
+      openOnce && { terminal: openOnce, signal: interrupt.signal },
     );
     if (!settings.ok) return reportProblems(output, settings.problems, json);
     const catalog = loadCatalog(settings.value);
@@ -85,7 +88,7 @@ export async function runOnce(
     const opened = await openSession(context, settings.value, catalog, {
       ...options,
       mode: interactive ? "interactive" : "unattended",
-      approver: interactive ? terminalApprover(openOnce(), output) : nobody,
+      approver: openOnce === undefined ? nobody : terminalApprover(openOnce(), output),
       keepsAnswers: interactive,
       listeners: options.quiet === true || json ? [] : [liveView(context)],
     });
