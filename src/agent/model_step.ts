@@ -52,27 +52,30 @@ function retryWait(agent: Agent, failure: ModelFailure, attempt: number): number
 
 type DeltaBuffer = { add(text: string): void; flush(): void; stop(): void };
 
-// A delta event ends at a block's end, at 4 KiB or after 250 ms, whichever comes first. A log that fails inside the
-// timer must fail the turn, not the process: the failure is thrown at the next call.
+// A delta event ends at a block's end, at 4 KiB or after 250 ms, whichever comes first. By time it ends before a run of
+// characters that may be the beginning of a secret: each event is redacted by itself. A log that fails inside the timer
+// must fail the turn, not the process: the failure is thrown at the next call.
 function deltaBuffer(clock: Clock, emit: (text: string) => void): DeltaBuffer {
   let pending = "";
   let cancelTimer: (() => void) | undefined;
   let failure: { readonly error: unknown } | undefined;
-  const take = () => {
+  const take = (length: number) => {
     cancelTimer?.();
     cancelTimer = undefined;
-    const text = pending;
-    pending = "";
+    const text = pending.slice(0, length);
+    pending = pending.slice(length);
     return text;
   };
-  const flush = () => {
+  const emitUpTo = (length: number) => {
     if (failure !== undefined) throw failure.error;
-    const text = take();
+    const text = take(length);
     if (text !== "") emit(text);
   };
+  const flush = () => emitUpTo(pending.length);
   const onTimer = () => {
     try {
-      flush();
+      emitUpTo(pending.search(/[\w+/=.:-]*$/));
+      if (pending !== "") cancelTimer = clock.after(deltaMs, onTimer);
     } catch (error) {
       failure = { error };
     }
@@ -84,6 +87,6 @@ function deltaBuffer(clock: Clock, emit: (text: string) => void): DeltaBuffer {
       else if (pending !== "") cancelTimer ??= clock.after(deltaMs, onTimer);
     },
     flush,
-    stop: () => void take(),
+    stop: () => void take(pending.length),
   };
 }

@@ -26,6 +26,8 @@ import type { Settings } from "./settings.ts";
 export type AgentSite = {
   onKey(key: string): void;
   readonly keepBefore: ToolContext["keepBefore"];
+  /** For texts that reach the model without having been an event. */
+  redact(text: string): string;
 };
 
 /** An agent for these settings around a recorder that may be older than it. */
@@ -55,10 +57,11 @@ export async function makeAgent(
       catalog: catalog.catalog,
       stable: {
         identity,
-        catalog: policy.skills.modelChoice ? listing(policy, catalog).text : "",
-        instructions: settings.trusted
-          ? readInstructions(policy.root, settings.cwd, policy.instructions)
-          : [],
+        catalog: policy.skills.modelChoice ? site.redact(listing(policy, catalog).text) : "",
+        instructions:
+          (settings.trusted ? readInstructions(policy.root, settings.cwd, policy.instructions) : []).map((
+            { path, text },
+          ) => ({ path, text: site.redact(text) })),
       },
       recorder,
       model: model.value,

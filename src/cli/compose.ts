@@ -120,7 +120,11 @@ async function start(
     redact: secrets.redactValue,
     listeners: options.listeners,
   });
-  const site = { onKey: secrets.add, keepBefore: beforeImages(join(dirname(opened.log.path), "before")) };
+  const site = {
+    onKey: secrets.add,
+    keepBefore: beforeImages(join(dirname(opened.log.path), "before")),
+    redact: secrets.redact,
+  };
   const made = await makeAgent(context, settings, options, catalog, recorder, site);
   if (!made.ok) return refuse(made.problems);
   let agent = made.value;
