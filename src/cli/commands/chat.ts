@@ -81,7 +81,7 @@ async function loop(chat: Chat): Promise<number> {
     } catch {
       text = undefined;
     }
-    if (text === undefined) return exitCodes.done;
+    if (text === undefined) return endOf(chat);
     if (text.trim() === "") continue;
     const command = chatCommand(chat, text.trim());
     if (command === "quit") return exitCodes.done;
@@ -94,7 +94,13 @@ async function loop(chat: Chat): Promise<number> {
       if (!(error instanceof Interrupted)) throw error;
     }
     if (last?.stop === "audit_error") return exitCodes[exitOf(last)];
+    // Ctrl-C ends a turn, but who asks the process to end means the chat.
+    if (chat.interrupt.received === "SIGTERM") return endOf(chat);
   }
+}
+
+function endOf({ interrupt }: Chat): number {
+  return interrupt.received === "SIGTERM" ? exitCodes.terminated : exitCodes.done;
 }
 
 async function take(chat: Chat, text: string): Promise<TurnEnd | undefined> {
