@@ -4,6 +4,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import {
   type Ended,
   eventsOf,
@@ -463,6 +464,34 @@ describe("interrupts at the terminal", () => {
       );
     });
   });
+
+  for (const signal of ["SIGTERM", "SIGHUP"] as const) {
+    test.skipIf(noTerminal)(`${signal} ends the turn and the chat, in a turn and at the prompt`, async () => {
+      for (const within of ["a turn", "the prompt"]) {
+        await withMachine(async (m) => {
+          m.write("repo/work.sh", "touch ready\nexec sleep 1000\n");
+          m.write(
+            "replies.yaml",
+            JSON.stringify([{ calls: [{ shell: { command: "bash work.sh", timeout: 600 } }] }]),
+          );
+          const policy = m.write(
+            "policy.yaml",
+            `version: 1\n${script}sandbox: {mode: "off"}\npermissions: {allow: ["shell(bash work.sh)"]}\n`,
+          );
+          const talk = atTerminal(m, `echo $$ > pid; exec "${binary}" chat --policy "${policy}"`);
+          await talk.until("> ");
+          if (within === "a turn") {
+            talk.type(`go${enter}`);
+            await eventually(() => existsSync(join(m.repo, "ready")));
+          }
+          process.kill(Number(readFileSync(join(m.repo, "pid"), "utf8")), signal);
+          assertEquals([within, (await talk.ended).code], [within, 143], talk.shown);
+          const stops = eventsOf(await soundLog(m), "turn.completed").map((e) => e.data.stopReason);
+          assertEquals(stops, within === "a turn" ? ["interrupted"] : []);
+        });
+      }
+    });
+  }
 
   test.skipIf(noTerminal)("the terminal is as it was, however the chat ends", async () => {
     await withMachine(async (m) => {

@@ -523,6 +523,39 @@ describe("the key", () => {
     }
   });
 
+  test("that the model itself says slowly is not told apart by what is recorded at a time", async () => {
+    const slow: PlannedResponse = {
+      blocks: [{ text: `The key is ${key}, or so I think.`, pieces: 12 }],
+      chunk: 100,
+      dripMs: 50,
+    };
+    await runAgainst([slow], {}, async (ran, m) => {
+      const said = "The key is [redacted:ANTHROPIC_API_KEY], or so I think.";
+      assertEquals([ran.code, ran.stdout], [0, `${said}\n`], ran.stderr);
+      const deltas = eventsOf(await soundLog(m), "model.delta").map((e) => e.data.text);
+      assertEquals(deltas.join(""), said);
+    });
+  });
+
+  test("and other secrets in instruction files and skills do not reach the model", async () => {
+    const token = "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB";
+    await runAgainst([answer], {
+      args: ["--trust", "/skill talker"],
+      prepare: (m) => {
+        m.write("repo/AGENTS.md", `Work with ${key} and ${token}.\n`);
+        m.write(
+          "config/writ/skills/talker/SKILL.md",
+          `---\nname: talker\ndescription: Talks of ${token}.\n---\nSay ${token}.\n`,
+        );
+      },
+    }, (ran, _, server) => {
+      assertEquals(ran.code, 0, ran.stderr);
+      const { body } = server.requests[0] ?? { body: "" };
+      assertStringIncludes(body, "Work with [redacted:ANTHROPIC_API_KEY] and [redacted:github-token].");
+      assertEquals([body.includes(token), body.includes(key)], [false, false]);
+    });
+  });
+
   test("nothing ambient changes where it goes", async () => {
     await withMessagesServer([], async (elsewhere) => {
       await withMachine(async (m) => {

@@ -405,6 +405,17 @@ describe("output", () => {
     });
   });
 
+  test("streams that are closed are no fault, and nothing of the output gets into the log", async () => {
+    await withMachine(async (m) => {
+      const args = scripted(m, readsThenAnswers).join(" ");
+      for (const closed of [">&-", "2>&-", "<&-", "<&- >&- 2>&-"]) {
+        const ran = await m.program(["bash", "-c", `"${binary}" run ${args} go ${closed}`]);
+        assertEquals([closed, ran.code], [closed, 0], ran.stderr);
+        await soundLog(m);
+      }
+    });
+  });
+
   test("output that cannot be written is a fault with a message, not a trace", async () => {
     await withMachine(async (m) => {
       const args = scripted(m, "- text: done\n");
@@ -529,6 +540,26 @@ describe("how a run ends", () => {
       });
     });
   }
+
+  test("a turn that takes longer than it may: exit code 4, and the command is ended", async () => {
+    await withMachine(async (m) => {
+      m.write("repo/work.sh", work.polite);
+      const args = scripted(
+        m,
+        "- call: {shell: {command: bash work.sh, timeout: 600}}\n- text: never\n",
+        'sandbox: {mode: "off"}\npermissions: {allow: ["shell(bash work.sh)"]}\nlimits: {wall_time: 1s}\n',
+      );
+      const ran = await m.writ(["run", ...args, "go"]);
+      assertEquals(ran.code, 4, ran.stderr);
+      assertStringIncludes(ran.stderr, "limit `wall_time` reached");
+      const events = await soundLog(m);
+      assertEquals(eventsOf(events, "limit.reached").map((e) => e.data.limit), ["wall_time"]);
+      assertEquals(
+        readFileSync(join(m.repo, "pids"), "utf8").trim().split("\n").map(Number).filter(isRunning),
+        [],
+      );
+    });
+  });
 
   test("a turn that fails at its start has no answer, not that of the turn before", async () => {
     await withMachine(async (m) => {
