@@ -1,5 +1,6 @@
 // What single values of a policy file must be beyond their shape: one line per key.
 import { engineTools } from "../core/bound.ts";
+import { whyNeverPassed } from "../core/env_names.ts";
 import { nearest } from "../core/problem.ts";
 import { mapToolName } from "../core/skill.ts";
 import { enableableTools } from "../core/tool_names.ts";
@@ -137,12 +138,14 @@ function urlFault(path: YamlPath, value: unknown): KeyFault | undefined {
 }
 
 function passedFault(_path: YamlPath, value: unknown): KeyFault | undefined {
-  if (typeof value !== "string") return undefined;
-  if (!/^(BASH_ENV|ENV|(BASH_FUNC|LD|DYLD|GIT|BUN|NODE|WRIT)_.*|.*_OPTIONS)$/.test(value)) return undefined;
+  const why = typeof value === "string" ? whyNeverPassed(value) : undefined;
+  if (why === undefined) return undefined;
   return {
     code: "not-allowed",
     message: `${showFound(value)} is never passed to a command`,
-    hint: "remove it; it can change what programs run",
+    hint: why === "steers"
+      ? "remove it; it can change what programs run"
+      : "remove it; by its name it holds a secret",
     place: "value",
   };
 }

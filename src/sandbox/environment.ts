@@ -1,6 +1,7 @@
 // The environment of a child process: what the operator named, minus what could steer a program or carry a secret.
 import { realpathSync } from "node:fs";
 import { delimiter, isAbsolute, normalize } from "node:path";
+import { isNeverPassed } from "../core/env_names.ts";
 
 export type Environment = { readonly [name: string]: string };
 
@@ -13,23 +14,7 @@ export type EnvironmentPlan = {
   readonly writable: readonly string[];
 };
 
-// Variables that make a program run or load something else than it was asked to, whoever set them.
-const steering = [
-  /^(BASH_ENV|ENV|BASHOPTS|SHELLOPTS|BASH_XTRACEFD|PROMPT_COMMAND|PS[0-4]|IFS|CDPATH|GLOBIGNORE|EXECIGNORE)$/,
-  /^(BASH_FUNC_|LD_|DYLD_|GIT_|BUN_|NODE_|DENO_|WRIT_|NPM_CONFIG_)/,
-  /^(PYTHONSTARTUP|PYTHONHOME|PYTHONPATH|PERL5OPT|PERL5LIB|RUBYOPT|RUBYLIB|LESSOPEN|LESSCLOSE|GCONV_PATH)$/,
-  /_OPTIONS$/,
-];
-const secret =
-  /(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(_|S?$)|(KEY|TOKEN|SECRET|PASSWORD)S?$/;
-
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-/** Whether a variable of this name reaches no child, also when a policy names it. */
-export function isNeverPassed(name: string): boolean {
-  const upper = name.toUpperCase();
-  return steering.some((pattern) => pattern.test(upper)) || secret.test(upper);
-}
 
 /**
  * What a child sees: the allowed variables of `source`, a PATH without relative folders and without those inside a

@@ -1,7 +1,8 @@
 import { assertEquals } from "@std/assert";
 import { afterEach, beforeEach, describe, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
-import { childEnvironment, isNeverPassed } from "../../src/sandbox/environment.ts";
+import { isNeverPassed } from "../../src/core/env_names.ts";
+import { childEnvironment } from "../../src/sandbox/environment.ts";
 import { makeWorkspace, type Workspace } from "../tools/workspace.ts";
 
 const constants = {
