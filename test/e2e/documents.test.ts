@@ -340,6 +340,50 @@ describe("help", () => {
     });
   });
 
+  test("is right about --json: it gives one line of JSON, in a good and in a bad case", async () => {
+    await withMachine(async (m) => {
+      assertEquals((await m.writ(["run", ...laptop, ...review, "go"])).code, 0);
+      const id = m.ids()[0] ?? "";
+      const good = [
+        ["run", ...laptop, ...review, "go"],
+        ["run", ...laptop, "/skill list"],
+        ["skill", "list"],
+        ["skill", "show", "commit"],
+        ["skill", "run", ...laptop, ...review, "explain-code"],
+        ["policy", "check", ...laptop],
+        ["policy", "show", ...laptop],
+        ["explain", ...laptop, "shell", "git status"],
+        ["explain", ...laptop, "--message", "review this PR"],
+        ["session", "list"],
+        ["session", "verify", id],
+        ["demo"],
+        ["help"],
+        ["help", "policy"],
+        ["version"],
+      ];
+      const bad = [
+        ["run", "--policy", "none.yaml", "go"],
+        ["run", ...laptop],
+        ["run", ...laptop, "/skill nope"],
+        ["skill", "list", "--policy", "none.yaml"],
+        ["skill", "show", "nope"],
+        ["policy", "check", "none.yaml"],
+        ["policy", "show", "--policy", "none.yaml"],
+        ["explain", "nope"],
+      ];
+      for (const [commands, code] of [[good, 0], [bad, 2]] as const) {
+        for (const command of commands) {
+          const ran = await m.writ([...command, "--json"]);
+          assertEquals([command.join(" "), ran.code, ran.stderr], [command.join(" "), code, ""]);
+          const lines = ran.stdout.split("\n");
+          assertEquals([lines.length, lines[1]], [2, ""], command.join(" "));
+          const value = JSON.parse(lines[0] ?? "");
+          if (code !== 0) assertEquals([value.ok, value.exit, value.problems.length > 0], [false, 2, true]);
+        }
+      }
+    });
+  });
+
   test("exit-codes holds the codes and stop reasons of the program", () => {
     const text = textOf("src/cli/help/exit-codes.md");
     const codes = [...text.matchAll(/^\| (\d+) \| (.+) \|$/gm)].map((row) => [Number(row[1]), row[2]]);

@@ -1,7 +1,8 @@
 // The executable against a server that speaks the Messages format: streams, calls, what goes wrong, and what the model is sent.
 import { describe, test } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { type Ended, eventsOf, eventually, type Machine, soundLog, withMachine } from "../support/machine.ts";
@@ -225,6 +226,76 @@ describe("a run with a model", () => {
   });
 });
 
+describe("instruction files", () => {
+  const lay = (m: Machine) => {
+    m.write("outside.md", "words from outside\n");
+    m.write("repo/AGENTS.md", "words of the root\r\n");
+    m.write("repo/src/AGENTS.md", "\ufeffwords of src\n");
+    m.write("repo/src/deep/AGENTS.md", `words of deep ${"long ".repeat(20_000)}the end\n`);
+    m.write("repo/other/AGENTS.md", "words of other\n");
+    m.write("repo/src/deep/a.txt", "");
+  };
+  const words = (text: string) =>
+    ["the root", "src", "deep", "other", "outside"].filter((w) =>
+      text.includes(`words of ${w}`) || text.includes(`words from ${w}`)
+    );
+
+  test("of a trusted workspace stand in the system text, from the root down to the current folder, capped", async () => {
+    await runAgainst(
+      [answer],
+      { args: ["-C", "src/deep", "--trust", "go"], prepare: lay },
+      async (ran, m, server) => {
+        assertEquals(ran.code, 0, ran.stderr);
+        const system = systemOf(server, 0);
+        assertEquals(words(system), ["the root", "src", "deep"]);
+        const order = ["the root", "src", "deep"].map((w) => system.indexOf(`words of ${w}`));
+        assertEquals(order.toSorted((a, b) => a - b), order);
+        assertEquals([system.includes("the end"), system.includes("the rest of this file was not read")], [
+          false,
+          true,
+        ]);
+        assertEquals(eventsOf(await soundLog(m), "context.built").map((e) => e.data.sources.instructions), [
+          ["AGENTS.md", "src/AGENTS.md", "src/deep/AGENTS.md"],
+        ]);
+      },
+    );
+  });
+
+  test("of a workspace that nobody trusts are left out, with a notice", async () => {
+    for (const args of [["go"], ["--untrusted", "go"]]) {
+      await runAgainst([answer], { args, prepare: lay }, (ran, _, server) => {
+        assertEquals(ran.code, 0, ran.stderr);
+        assertEquals(words(server.requests[0]?.body ?? ""), []);
+        assertStringIncludes(ran.stderr, "note: the workspace is not trusted; left out: AGENTS.md");
+      });
+    }
+  });
+
+  const odd: readonly (readonly [string, (m: Machine) => void])[] = [
+    ["a link that leads out", (m) => symlinkSync("../outside.md", join(m.repo, "AGENTS.md"))],
+    ["a link that leads nowhere", (m) => symlinkSync("gone.md", join(m.repo, "AGENTS.md"))],
+    ["a pipe", (m) => void execFileSync("mkfifo", [join(m.repo, "AGENTS.md")])],
+    ["a folder", (m) => void mkdirSync(join(m.repo, "AGENTS.md"))],
+    ["an empty file", (m) => void m.write("repo/AGENTS.md", " \n")],
+  ];
+  for (const [name, make] of odd) {
+    test(`that are ${name} are passed over`, async () => {
+      await runAgainst([answer], {
+        args: ["--trust", "go"],
+        prepare: (m) => {
+          m.write("outside.md", "words from outside\n");
+          make(m);
+        },
+      }, async (ran, m, server) => {
+        assertEquals([ran.code, words(server.requests[0]?.body ?? "")], [0, []], ran.stderr);
+        assertEquals(eventsOf(await soundLog(m), "context.built").map((e) => e.data.sources.instructions), [
+          [],
+        ]);
+      });
+    });
+  }
+});
+
 describe("what a provider does wrong and a run survives", () => {
   const called: PlannedResponse = {
     blocks: [{ text: "Writing." }, {
@@ -258,7 +329,7 @@ describe("what a provider does wrong and a run survives", () => {
   for (const [name, fault, code] of cases) {
     test(name, async () => {
       await runAgainst([fault, called, answer], {
-        model: fault.stallAt === undefined ? "" : ", idle_timeout: 1s, timeout: 4s",
+        model: fault.stallAt === undefined ? "" : ", idle_timeout: 2s, timeout: 6s",
         policy: "permissions: {allow: [write_file]}\n",
       }, async (ran, m, server) => {
         assertEquals([ran.code, ran.stdout], [0, "It holds two lines.\n"], ran.stderr);

@@ -160,6 +160,26 @@ describe("writ session", () => {
   });
 });
 
+test("what an edit replaces is kept beside the log", async () => {
+  await withMachine(async (m) => {
+    const args = scripted(
+      m,
+      "- calls: [{edit_file: {path: src/a.txt, old: one, new: uno}}, {write_file: {path: new.txt, content: x}}]\n- text: done\n",
+      'permissions: {allow: ["edit_file(**)", "write_file(**)"]}\n',
+    );
+    assertEquals((await m.writ(["run", ...args, "go"])).code, 0);
+    const folder = join(m.sessions, m.ids()[0] ?? "", "before");
+    assertEquals(readFileSync(join(folder, "000001.bin"), "utf8"), "one\ntwo\n");
+    const notes = ["000001.json", "000002.json"].map((f) =>
+      JSON.parse(readFileSync(join(folder, f), "utf8"))
+    );
+    assertEquals(notes, [
+      { path: join(m.repo, "src/a.txt"), existed: true },
+      { path: join(m.repo, "new.txt"), existed: false },
+    ]);
+  });
+});
+
 describe("a log that was changed", () => {
   const changes: readonly (readonly [string, (lines: string[]) => string, number, string])[] = [
     [
