@@ -1,7 +1,8 @@
 // Instruction files of a trusted workspace (AGENTS.md and the like), from the root down to the current folder.
 import { closeSync, constants, fstatSync, openSync, realpathSync } from "node:fs";
-import { join, relative, sep } from "node:path";
-import { isWithin, readUpTo } from "./locate.ts";
+import { join } from "node:path";
+import { isWithin, relativeTo } from "../core/path.ts";
+import { readUpTo } from "./locate.ts";
 
 /** Bytes that are read of one file, and of all together. */
 const fileCap = 32 * 1024;
@@ -15,7 +16,7 @@ export function readInstructions(
   cwd: string,
   names: readonly string[],
 ): readonly Instruction[] {
-  const steps = isWithin(cwd, root) ? relative(root, cwd).split(sep).filter((s) => s !== "") : [];
+  const steps = (relativeTo(cwd, root) ?? "").split("/").filter((s) => s !== "");
   const folders = [root, ...steps.map((_, i) => join(root, ...steps.slice(0, i + 1)))];
   const found: Instruction[] = [];
   const seen = new Set<string>();
@@ -24,7 +25,7 @@ export function readInstructions(
     const text = readFile(path, root, seen, Math.min(fileCap, left));
     if (text === undefined || text.trim() === "") continue;
     left -= text.length;
-    found.push({ path: relative(root, path), text: text.trimEnd() });
+    found.push({ path: relativeTo(path, root) ?? path, text: text.trimEnd() });
   }
   return found;
 }

@@ -1,5 +1,6 @@
 // The way from the machine's files to the policy in force: machine and user layer, the workspace, whether it is trusted, the
 // project layer, and all of them as one. The composition root calls this and nothing beside it.
+import { isWithin } from "../core/path.ts";
 import type { Policy, SkillSource } from "../core/policy.ts";
 import { isError, type Loaded, type Problem } from "../core/problem.ts";
 import type { Rule } from "../core/rule.ts";
@@ -7,7 +8,6 @@ import {
   checkRoot,
   findRoot,
   gitFoldersOf,
-  isWithin,
   machineFolder,
   projectPolicy,
   realOr,

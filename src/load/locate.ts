@@ -9,7 +9,7 @@ import {
   type Stats,
   statSync,
 } from "node:fs";
-import { dirname, isAbsolute, join, normalize, parse, resolve, sep } from "node:path";
+import { dirname, isAbsolute, join, normalize, parse, resolve } from "node:path";
 import type { SkillTier } from "../core/policy.ts";
 import type { Loaded, Problem } from "../core/problem.ts";
 
@@ -40,6 +40,11 @@ export function stateFolder(at: Surroundings): string {
   return join(absoluteVariable(at, "XDG_STATE_HOME") ?? join(at.home, ".local", "state"), "writ");
 }
 
+/** Where sessions are recorded: `audit.dir`, else beside the rest of the state. */
+export function sessionsFolder(at: Surroundings, auditDir: string | undefined): string {
+  return auditDir ?? join(stateFolder(at), "sessions");
+}
+
 export function projectPolicy(root: string): string {
   return join(root, ".writ", "policy.yaml");
 }
@@ -64,11 +69,6 @@ export function resolvePath(path: string, base: { readonly file: string; readonl
   if (path === "~") return base.home;
   if (/^~[/\\]/.test(path)) return normalize(join(base.home, path.slice(2)));
   return isAbsolute(path) ? normalize(path) : normalize(join(dirname(base.file), path));
-}
-
-/** Whether `path` is `folder` or lies in it. Both absolute and normalised. */
-export function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
 /**

@@ -2,12 +2,13 @@
 import { createHash } from "node:crypto";
 import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
 import { platform } from "node:os";
-import { basename, isAbsolute, join, resolve, sep } from "node:path";
+import { basename, isAbsolute, join, resolve } from "node:path";
 import { isEmbedded } from "./assets.ts";
 import { NotRegular, readHead, readWhole } from "./file_head.ts";
 import { type FrontMatter, frontMatterCap, type FrontMatterFault, splitFrontMatter } from "./front_matter.ts";
 import { parseSkillFile, type SkillFile } from "./skill_file.ts";
 import { checkToolsFile } from "./tools_file.ts";
+import { isBelow } from "../core/path.ts";
 import type { SkillTier } from "../core/policy.ts";
 import { type Position, showPosition } from "../core/problem.ts";
 import { narrowerTools, type Skill, type SkillBody, type SkillMeta } from "../core/skill.ts";
@@ -294,7 +295,7 @@ function isInside(folder: string, inner: string, entry: Dirent): boolean {
   if (!entry.isSymbolicLink()) return false;
   try {
     const real = realpathSync(join(folder, inner));
-    return real.startsWith(folder + sep) && statSync(real).isFile();
+    return isBelow(real, folder) && statSync(real).isFile();
   } catch {
     return false;
   }
@@ -323,7 +324,7 @@ export function readAttached(skill: Skill, path: string, maxBytes: number): Atta
   try {
     const written = join(skill.folder, path);
     const real = isEmbedded(written) ? written : realpathSync(written);
-    if (!real.startsWith(skill.folder + sep)) {
+    if (!isBelow(real, skill.folder)) {
       return fail("outside_skill", `\`${shown}\` leads out of the skill's folder`);
     }
     const facts = statSync(real);

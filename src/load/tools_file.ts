@@ -1,9 +1,10 @@
 // tools.json of a skill: is it what it must be? Command tools are not offered yet, but a file that reaches out of its folder
 // refuses its skill, now as later.
 import { realpathSync, statSync } from "node:fs";
-import { isAbsolute, join, sep } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { isEmbedded } from "./assets.ts";
 import { readWhole } from "./file_head.ts";
+import { isBelow } from "../core/path.ts";
 import { escapeLine, isObject } from "../core/text.ts";
 import { builtinTools } from "../core/tool_names.ts";
 
@@ -65,10 +66,10 @@ function checkProgram(program: string, folder: string): string | undefined {
   if (program.trim() === "") return "`command` names no program";
   const out = `the program \`${shown}\` leads out of the skill's folder`;
   const written = isAbsolute(program) ? program : join(folder, program);
-  if (!written.startsWith(folder + sep)) return out;
+  if (!isBelow(written, folder)) return out;
   try {
     const real = isEmbedded(written) ? written : realpathSync(written);
-    return real.startsWith(folder + sep) ? undefined : out;
+    return isBelow(real, folder) ? undefined : out;
   } catch {
     return `the program \`${shown}\` is not in the skill's folder`;
   }

@@ -15,10 +15,11 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
+import { dirname, join } from "node:path";
+import { isWithin, relativeTo } from "../core/path.ts";
 import type { Problem } from "../core/problem.ts";
 import { isObject } from "../core/text.ts";
-import { isMissing, isWithin, readUpTo, realOr } from "./locate.ts";
+import { isMissing, readUpTo, realOr } from "./locate.ts";
 
 export type TrustSetting = "trusted" | "ask" | "untrusted";
 export type TrustAnswer = "trusted" | "untrusted";
@@ -99,8 +100,9 @@ export function workspaceContent(input: ContentInput): WorkspaceContent {
 
 function foldersBetween(root: string, cwd: string): readonly string[] {
   const folders = [root];
-  if (!isWithin(cwd, root) || cwd === root) return folders;
-  for (const name of relative(root, cwd).split(sep)) folders.push(join(folders.at(-1) ?? root, name));
+  for (const name of (relativeTo(cwd, root) ?? "").split("/").filter((s) => s !== "")) {
+    folders.push(join(folders.at(-1) ?? root, name));
+  }
   return folders;
 }
 
@@ -160,7 +162,8 @@ function line(walk: Walk, path: string, kind: string, detail: string): string {
 }
 
 function shownPath(path: string, root: string): string {
-  return isWithin(path, root) ? relative(root, path).split(sep).join("/") || "." : path;
+  const inner = relativeTo(path, root);
+  return inner === undefined ? path : inner || ".";
 }
 
 function sha256(data: string | Uint8Array): string {

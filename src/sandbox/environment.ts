@@ -2,6 +2,7 @@
 import { realpathSync } from "node:fs";
 import { delimiter, isAbsolute, normalize } from "node:path";
 import { isNeverPassed } from "../core/env_names.ts";
+import { isWithin } from "../core/path.ts";
 
 export type Environment = { readonly [name: string]: string };
 
@@ -52,14 +53,9 @@ function safePath(path: string, writable: readonly string[]): string {
   const kept = path.split(delimiter).filter((folder) => {
     const real = isAbsolute(folder) ? realPath(folder) : undefined;
     return real !== undefined &&
-      ![normalize(folder), real].some((f) => roots.some((root) => isBelow(f, root)));
+      ![normalize(folder), real].some((f) => roots.some((root) => isWithin(f, root)));
   });
   return kept.length === 0 ? systemPath : kept.join(delimiter);
-}
-
-function isBelow(path: string, folder: string): boolean {
-  const root = folder.replace(/\/+$/, "");
-  return path === root || path.startsWith(`${root}/`);
 }
 
 function realPath(path: string): string | undefined {

@@ -1,5 +1,6 @@
 // Writ's own git calls: no hook, filter, pager, helper or transport that a checkout could bring runs in them.
 import type { ToolContext, ToolOutcome } from "../agent/ports.ts";
+import { isWithin } from "../core/path.ts";
 import { run, type RunResult } from "../sandbox/subprocess.ts";
 import { failed } from "./tool_outcome.ts";
 
@@ -34,7 +35,7 @@ export async function openGit(
   if (found.exit !== 0) return isNoRepository(found) ? notGit(at) : gitFailed(found);
   const top = found.stdout.replace(/\r?\n$/, "");
   // A setting in the repository can name any folder as its working tree; only one around the root is meant.
-  if (at.root !== top && !at.root.startsWith(top === "/" ? top : `${top}/`)) return notGit(at);
+  if (!isWithin(at.root, top)) return notGit(at);
   const filters = await plain([
     "config",
     "-z",

@@ -1,11 +1,11 @@
 // git_diff: what changed, as git tells it, without the files that rules keep from being read.
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import type { Json } from "../core/message.ts";
+import { isWithin } from "../core/path.ts";
 import { capText } from "../core/text.ts";
 import { flagArg, textArg } from "./arguments.ts";
 import { type Git, gitFailed, openGit } from "./git.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
-import { isInside } from "./path_fact.ts";
 import { done, failed, plural, readRefused, showName, showPath } from "./tool_outcome.ts";
 
 export const gitDiff: Tool = {
@@ -26,7 +26,7 @@ export const gitDiff: Tool = {
     const leads = judgedPath(args, textArg(args, "path") ?? at.root, at);
     if (!leads.ok) return leads;
     if (!at.mayRead(leads.path)) return readRefused(leads.path, at);
-    if (!isInside(leads.path, at.root)) {
+    if (!isWithin(leads.path, at.root)) {
       return failed(
         "outside",
         `\`${showPath(leads.path, at)}\` is outside of the workspace; git_diff compares only what is in it`,

@@ -2,8 +2,8 @@
 import { closeSync } from "node:fs";
 import { dirname } from "node:path";
 import ignore, { type Ignore } from "ignore";
+import { relativeTo } from "../core/path.ts";
 import { openFile, readAll } from "./open_file.ts";
-import { isInside } from "./path_fact.ts";
 
 /** One file's rules and the folder that they speak of. */
 export type IgnoreRules = { readonly folder: string; readonly rules: Ignore };
@@ -16,9 +16,10 @@ const mostLines = 5000;
  * ignored itself: whoever names it wants to see it.
  */
 export function rulesAbove(folder: string, root: string): readonly IgnoreRules[] {
-  if (folder === root || !isInside(folder, root)) return [];
+  const inner = relativeTo(folder, root);
+  if (inner === undefined || inner === "") return [];
   const found: IgnoreRules[] = [];
-  const names = folder.slice(root.replace(/\/$/, "").length + 1).split("/");
+  const names = inner.split("/");
   let at = root;
   for (const name of names) {
     found.push(...rulesOf(at, root));
@@ -40,7 +41,7 @@ export function rulesOf(folder: string, root: string): readonly IgnoreRules[] {
 /** Whether the path is left out; `above` must be ordered from the root down. */
 export function isIgnored(path: string, folder: boolean, above: readonly IgnoreRules[]): boolean {
   for (const { folder: base, rules } of above.toReversed()) {
-    const relative = path.slice(base.replace(/\/$/, "").length + 1);
+    const relative = relativeTo(path, base) ?? path;
     const result = rules.test(folder ? `${relative}/` : relative);
     if (result.ignored) return true;
     if (result.unignored) return false;

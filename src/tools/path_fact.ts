@@ -3,6 +3,7 @@ import { lstatSync, readdirSync, readlinkSync } from "node:fs";
 import process from "node:process";
 import type { Place } from "../agent/ports.ts";
 import type { PathFact } from "../core/facts.ts";
+import { isWithin } from "../core/path.ts";
 
 export type FileKind = "file" | "dir" | "link";
 
@@ -67,14 +68,9 @@ export function pathFact(
     written,
     absolute,
     ...(resolved === undefined ? {} : { resolved }),
-    inWorkspace: resolved !== undefined && isInside(resolved, place.root),
+    inWorkspace: resolved !== undefined && isWithin(resolved, place.root),
     ...(protectedBy === undefined ? {} : { protectedBy }),
   };
-}
-
-/** Whether an absolute normalised path is `folder` or below it. */
-export function isInside(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }
 
 function resolvable(written: string): boolean {

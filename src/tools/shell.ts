@@ -2,12 +2,13 @@
 import { lstatSync, readdirSync } from "node:fs";
 import type { Inspection, Place, Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import type { Args } from "../core/message.ts";
+import { isWithin } from "../core/path.ts";
 import { capText } from "../core/text.ts";
 import { shellFacts } from "../shell/shell_facts.ts";
 import { run, type RunResult, throughPipes } from "../sandbox/subprocess.ts";
 import { numberArg, textArg } from "./arguments.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
-import { isInside, pathFact } from "./path_fact.ts";
+import { pathFact } from "./path_fact.ts";
 import { done, failed, plural, showName, showPath } from "./tool_outcome.ts";
 
 export const shell: Tool = {
@@ -33,7 +34,7 @@ export const shell: Tool = {
     if (box !== "default") return failed("unknown_box", `there is no box \`${box}\`; leave \`box\` out`);
     const cwd = judgedPath(args, textArg(args, "cwd") ?? at.root, at);
     if (!cwd.ok) return cwd;
-    if (!isInside(cwd.path, at.root)) return failed("cwd_outside", cwdOutside(args, at));
+    if (!isWithin(cwd.path, at.root)) return failed("cwd_outside", cwdOutside(args, at));
     const command = textArg(args, "command") ?? "";
     const asked = numberArg(args, "timeout");
     const timeoutMs = Math.min(

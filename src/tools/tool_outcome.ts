@@ -1,8 +1,8 @@
 // Small makers of what tools hand back, and how names of files are shown in them.
 import type { Place, ToolOutcome } from "../agent/ports.ts";
 import type { Json } from "../core/message.ts";
+import { relativeTo } from "../core/path.ts";
 import { escapeTerminal, hasHiddenCharacters } from "../core/text.ts";
-import { isInside } from "./path_fact.ts";
 
 export function done(
   content: string,
@@ -17,8 +17,8 @@ export function failed(code: string, content: string, data?: Json): ToolOutcome 
 
 /** A path as the model would write it: relative to the root where it lies inside, absolute elsewhere. */
 export function showPath(path: string, place: Pick<Place, "root">): string {
-  if (path === place.root) return ".";
-  return showName(isInside(path, place.root) ? path.slice(place.root.replace(/\/$/, "").length + 1) : path);
+  const inner = relativeTo(path, place.root);
+  return inner === "" ? "." : showName(inner ?? path);
 }
 
 /** A name that cannot pass for more than one line or for other text: in quotes with escapes where it has to be. */

@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { afterEach, beforeEach, describe, test } from "bun:test";
 import { mkdirSync, realpathSync } from "node:fs";
 import type { Place } from "../../src/agent/ports.ts";
-import { isInside, pathFact, realFiles } from "../../src/tools/path_fact.ts";
+import { pathFact, realFiles } from "../../src/tools/path_fact.ts";
 import { describedFiles, type Description } from "./described_files.ts";
 import { makeWorkspace, type Workspace } from "./workspace.ts";
 
@@ -396,17 +396,6 @@ describe("pathFact() on this machine", () => {
     const kinds = ["d", "d/f", "l", "none", "d/f/below"].map((p) => realFiles.lstat(`${ws.root}/${p}`));
     assertEquals(kinds, ["dir", "file", "link", undefined, undefined]);
   });
-});
-
-test("isInside() compares whole names", () => {
-  const pairs: readonly (readonly [string, string, boolean])[] = [
-    ["/a", "/a", true],
-    ["/a/b", "/a", true],
-    ["/ab", "/a", false],
-    ["/a", "/a/b", false],
-    ["/x", "/", true],
-  ];
-  assertEquals(pairs.map(([path, folder]) => isInside(path, folder)), pairs.map(([, , inside]) => inside));
 });
 
 function realPathOr(path: string): string | undefined {
