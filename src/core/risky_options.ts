@@ -4,7 +4,7 @@ import { programName, subcommandIndex } from "./program_options.ts";
 
 export type RiskyKind = "runs" | "writes";
 
-/** One entry that a policy adds: `prog --opt` or `prog sub --opt`. */
+/** One entry that a policy adds. */
 export type RiskyOption = {
   readonly program: string;
   readonly sub?: string;
@@ -180,23 +180,29 @@ const shipped: Readonly<Record<string, Program>> = {
   ip: { runs: "-batch -b -force", single: true },
 };
 
-/** A policy's entry: `prog --opt`, `prog sub --opt`; the option may be any word. */
-export function parseRiskyOption(text: string): RiskyOption | { readonly error: string } {
+/**
+ * A policy's entry: `prog --opt`, `prog sub --opt`, or `prog sub word` for a word right behind the subcommand. The program
+ * may be a path: it counts by its name.
+ */
+export function parseRiskyOption(
+  text: string,
+): RiskyOption | { readonly error: string; readonly hint: string } {
   const words = text.trim().split(/\s+/);
   const [program, second, third] = words;
+  const error = `\`${text}\` is no risky option`;
   if (program === undefined || second === undefined || words.length > 3) {
-    return {
-      error: `\`${text}\` is not an option of a program; expected \`prog --opt\` or \`prog sub --opt\``,
-    };
+    return { error, hint: "write `PROGRAM OPTION` or `PROGRAM SUBCOMMAND OPTION`" };
   }
-  const option = third ?? second;
-  if (!option.startsWith("-")) {
-    return { error: `\`${option}\` is not an option: it does not start with \`-\`` };
+  if (third === undefined && !second.startsWith("-")) {
+    return {
+      error: `${error}: \`${second}\` does not start with \`-\``,
+      hint: `for every \`${program} ${second}\` write a rule, as in \`ask: [shell(${program} ${second} *)]\``,
+    };
   }
   return {
     program: programName(program),
     ...(third === undefined ? {} : { sub: second }),
-    option,
+    option: third ?? second,
     kind: "runs",
   };
 }

@@ -2,7 +2,7 @@
 import { type Effect, type Risk, risks } from "../core/decision.ts";
 import type { Gate, Layer } from "../core/policy.ts";
 import { type Position, type Problem, showPosition } from "../core/problem.ts";
-import type { RiskyOption } from "../core/risky_options.ts";
+import { parseRiskyOption, type RiskyOption } from "../core/risky_options.ts";
 import type { Rule } from "../core/rule.ts";
 import { shippedSets } from "../core/shipped_sets.ts";
 import { resolvePath } from "./locate.ts";
@@ -68,20 +68,10 @@ function layerSets(settings: Settings, layer: PolicyLayer): ReadonlyMap<string, 
 
 function riskyOptions(settings: Settings): readonly RiskyOption[] {
   return unionOf(settings, "permissions.risky_options").flatMap(({ value, at }): RiskyOption[] => {
-    const words = value.trim().split(/\s+/);
-    const [program, sub] = words;
-    const option = words.at(-1);
-    if (program === undefined || option === undefined || words.length < 2 || words.length > 3) {
-      report(
-        settings,
-        at,
-        "wrong-value",
-        `\`${value}\` is no risky option`,
-        "write `PROGRAM OPTION` or `PROGRAM SUBCOMMAND OPTION`",
-      );
-      return [];
-    }
-    return [{ program, ...(words.length === 3 && sub !== undefined ? { sub } : {}), option, kind: "runs" }];
+    const option = parseRiskyOption(value);
+    if (!("error" in option)) return [option];
+    report(settings, at, "wrong-value", option.error, option.hint);
+    return [];
   });
 }
 

@@ -256,9 +256,27 @@ describe("parseRiskyOption()", () => {
   const rows: [text: string, parsed: ReturnType<typeof parseRiskyOption>][] = [
     ["deploy --hook", { program: "deploy", option: "--hook", kind: "runs" }],
     ["  git  push  -x ", { program: "git", sub: "push", option: "-x", kind: "runs" }],
+    ["/usr/bin/MyTool.exe --danger", { program: "mytool", option: "--danger", kind: "runs" }],
+    ["tool hooks run", { program: "tool", sub: "hooks", option: "run", kind: "runs" }],
   ];
   for (const [text, parsed] of rows) test(text, () => assertEquals(parseRiskyOption(text), parsed));
   for (const text of ["", "deploy", "deploy hook", "a b c d"]) {
     test(`refuses ${JSON.stringify(text)}`, () => assert("error" in parseRiskyOption(text)));
   }
+  test("every form that it takes is found in use", () => {
+    const uses = (entry: string, argv: string) => {
+      const option = parseRiskyOption(entry);
+      assert(!("error" in option));
+      return riskyUses(argv.split(" "), [option]).map((u) => u.at);
+    };
+    assertEquals(
+      [
+        uses("/usr/bin/mytool --danger", "mytool a --danger x"),
+        uses("mytool --danger", "/opt/mytool --danger=1"),
+        uses("tool hooks run", "tool hooks run x"),
+        uses("tool hooks run", "tool hooks list run"),
+      ],
+      [[2], [1], [2], []],
+    );
+  });
 });

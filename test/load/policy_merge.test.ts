@@ -433,7 +433,7 @@ describe("mergePolicy()", () => {
   test("risky options of the policy reach the command patterns of every layer", () => {
     const { policy } = merge(
       ["machine", "permissions: {allow: ['shell(tool *)']}"],
-      ["user", "permissions: {risky_options: ['tool --exec', 'tool sub -x']}"],
+      ["user", "permissions: {risky_options: ['/usr/bin/tool --exec', 'tool sub -x']}"],
     );
     assertEquals(policy.layers[0]!.rules[0]!.command![0]!.risky, [
       { program: "tool", option: "--exec", kind: "runs" },
