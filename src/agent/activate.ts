@@ -54,8 +54,8 @@ export async function activate(agent: Agent, activation: Activation): Promise<Ac
   return { ok: true, registeredTools: 0 };
 }
 
-// An edited body is picked up; when the file cannot be read any more, the body that was read last stands.
-async function readBody(agent: Agent, skill: Skill): Promise<SkillBodyResult> {
+/** An edited body is picked up; when the file cannot be read any more, the body that was read last stands. */
+export async function readBody(agent: Agent, skill: Skill): Promise<SkillBodyResult> {
   const read = await agent.bodies.read(skill);
   if (read.ok) {
     agent.lastBodies.set(skill.file, read);

@@ -1,6 +1,6 @@
 // The calls of one reply: which run side by side, in which order they are recorded, and when they lead nowhere.
 import type { Agent } from "./agent.ts";
-import { limit, type Stop } from "./stop.ts";
+import { limitStop, type Stop } from "./stop.ts";
 import { isSideBySide, prepareCall, runPrepared, type TurnHooks } from "./tool_call.ts";
 import type { CallBlock } from "../core/message.ts";
 import type { SessionState } from "../core/session.ts";
@@ -25,7 +25,7 @@ export async function runCalls(
   }
   const count = repeats.note(calls, agent.recorder.state);
   const same = agent.policy.limits.sameCall;
-  return count >= same ? limit(agent, "same_call", count, same) : undefined;
+  return count >= same ? limitStop("same_call", count, same) : undefined;
 }
 
 type CallQueue = { push(finish: Promise<() => void | Promise<void>>): void; settle(): Promise<void> };
@@ -53,7 +53,7 @@ async function runInOrder(
   for (const block of calls) {
     if (++done > cap) {
       await queue.settle();
-      return limit(agent, "tool_calls", done, cap);
+      return limitStop("tool_calls", done, cap);
     }
     const sideBySide = isSideBySide(agent, block, hooks.offered);
     if (!sideBySide) await queue.settle();

@@ -1,22 +1,23 @@
 // Why a turn stops: limits, and what the faults of the outside world come to.
-import type { Agent } from "./agent.ts";
 import { LogFailure, ModelFailure } from "./ports.ts";
 import type { StopReason } from "../core/event.ts";
+import type { Policy } from "../core/policy.ts";
 
 export type Stop = {
   readonly stop: StopReason;
   readonly message?: string;
   readonly hint?: string;
   readonly error?: unknown;
+  /** Recorded as `limit.reached` when the turn is closed. */
+  readonly limit?: { readonly limit: string; readonly value: number; readonly cap: number };
 };
 
-/** Records the limit and stops for it. */
-export function limit(agent: Agent, name: string, value: number, cap: number): Stop {
-  agent.recorder.emit("limit.reached", { limit: name, value, cap });
+export function limitStop(name: string, value: number, cap: number): Stop {
   return {
     stop: "limit",
     message: `limit \`${name}\` reached: ${value} of ${cap}`,
     hint: limitHints[name] ?? `raise limits.${name} in the policy`,
+    limit: { limit: name, value, cap },
   };
 }
 const limitHints: { readonly [name: string]: string } = {
@@ -25,26 +26,34 @@ const limitHints: { readonly [name: string]: string } = {
   same_call: "the model repeats one call without effect; raise limits.same_call if this is wanted",
 };
 
-/** Never throws but for a log that cannot be written. */
-export function stopFor(agent: Agent, error: unknown, user: AbortSignal, deadline: AbortSignal): Stop {
-  if (error instanceof LogFailure) return { stop: "audit_error", message: error.message };
-  if (user.aborted) {
-    return user.reason === "SIGTERM"
+/** What an error thrown inside a turn comes to, given what was asked of it from outside. */
+export function stopFor(error: unknown, turn: {
+  readonly user: AbortSignal;
+  readonly deadline: AbortSignal;
+  readonly policy: Policy;
+}): Stop {
+  if (error instanceof LogFailure) return faultStop(error);
+  if (turn.user.aborted) {
+    return turn.user.reason === "SIGTERM"
       ? { stop: "interrupted", message: "terminated" }
       : { stop: "cancelled", message: "cancelled" };
   }
-  if (deadline.aborted) {
-    const cap = agent.policy.limits.wallTimeMs;
-    return limit(agent, "wall_time", cap, cap);
-  }
+  const { wallTimeMs } = turn.policy.limits;
+  if (turn.deadline.aborted) return limitStop("wall_time", wallTimeMs, wallTimeMs);
   if (error instanceof ModelFailure) {
-    const { contextTokens } = agent.policy.model;
-    if (error.code === "context_full") return limit(agent, "context_tokens", contextTokens, contextTokens);
+    const { contextTokens } = turn.policy.model;
+    if (error.code === "context_full") return limitStop("context_tokens", contextTokens, contextTokens);
     return {
       stop: "provider_error",
       message: `${error.code}: ${error.message}`,
       ...(error.hint === undefined ? {} : { hint: error.hint }),
     };
   }
+  return faultStop(error);
+}
+
+/** The log, or a fault of our own. */
+export function faultStop(error: unknown): Stop {
+  if (error instanceof LogFailure) return { stop: "audit_error", message: error.message };
   return { stop: "internal_error", message: error instanceof Error ? error.message : String(error), error };
 }

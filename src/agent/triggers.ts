@@ -1,31 +1,46 @@
 // Before the first iteration: the skills that the message names, and those whose patterns it meets.
 import { activate } from "./activate.ts";
-import type { Agent } from "./agent.ts";
-import type { StopReason, Trigger } from "../core/event.ts";
+import type { Agent, SkillBodies } from "./agent.ts";
+import { faultStop, limitStop, type Stop } from "./stop.ts";
+import type { Catalog } from "../core/catalog.ts";
+import type { Trigger } from "../core/event.ts";
+import type { Skill } from "../core/skill.ts";
 import { selectByPattern } from "../core/trigger.ts";
 
 /** A skill that was asked for by name; `run` and `/skill` make the same. */
 export type Requested = { readonly name: string; readonly arguments: string };
-type Refused = { readonly stop: StopReason; readonly message: string };
 
-/** Explicit first, then pattern hits by rank. An explicit skill that cannot be had refuses the turn. */
+/** Why one of these skills cannot be had; to be asked before a turn begins, so that nothing is recorded of a slip. */
+export async function requestedFault(
+  catalog: Catalog,
+  read: SkillBodies["read"],
+  skills: readonly Requested[],
+): Promise<string | undefined> {
+  for (const { name } of skills) {
+    const skill = catalog.get(name);
+    if (skill === undefined) return `no skill \`${name}\``;
+    const body = await read(skill);
+    if (!body.ok) return body.message;
+  }
+  return undefined;
+}
+
+/** Explicit first, then pattern hits by rank. An explicit skill that does not fit ends the turn. */
 export async function activateFor(
   agent: Agent,
   input: { readonly message: string; readonly skills: readonly Requested[] },
-): Promise<Refused | undefined> {
+): Promise<Stop | undefined> {
   for (const requested of input.skills) {
     const skill = agent.catalog.get(requested.name);
-    if (skill === undefined) return { stop: "limit", message: `no skill \`${requested.name}\`` };
+    // It was there when `requestedFault` looked.
+    if (skill === undefined) return faultStop(new Error(`no skill \`${requested.name}\``));
     const result = await activate(agent, activation(agent, skill, { kind: "explicit" }, requested.arguments));
     if (result.ok) continue;
-    if (result.skipped !== undefined) {
-      agent.recorder.emit("limit.reached", {
-        limit: "active_tokens",
-        value: result.skipped.tokens,
-        cap: result.skipped.cap,
-      });
-    }
-    return { stop: "limit", message: `${result.code}: ${result.message}` };
+    if (result.skipped === undefined) return faultStop(new Error(result.message));
+    return {
+      ...limitStop("active_tokens", result.skipped.tokens, result.skipped.cap),
+      message: `${result.code}: ${result.message}`,
+    };
   }
   await activateByPattern(agent, input.message, new Set(input.skills.map((s) => s.name)));
   return undefined;
@@ -59,7 +74,7 @@ async function activateByPattern(agent: Agent, message: string, named: ReadonlyS
 
 function activation(
   agent: Agent,
-  skill: Parameters<typeof activate>[1]["skill"],
+  skill: Skill,
   trigger: Trigger,
   argumentsText: string,
 ) {

@@ -5,7 +5,7 @@ import { type Deadline, startDeadline } from "./deadline.ts";
 import { modelStep } from "./model_step.ts";
 import { repeatWatch, runCalls } from "./calls.ts";
 import type { Tool } from "./ports.ts";
-import { limit, type Stop, stopFor } from "./stop.ts";
+import { faultStop, limitStop, type Stop, stopFor } from "./stop.ts";
 import type { TurnHooks } from "./tool_call.ts";
 import { buildContext } from "../core/context.ts";
 import type { Denial, StopReason } from "../core/event.ts";
@@ -41,7 +41,7 @@ export async function runTurn(agent: Agent, input: TurnInput): Promise<TurnEnd> 
     agent.recorder.sync();
     stop = await activateFor(agent, input) ?? await iterate(agent, input.signal, deadline);
   } catch (error) {
-    stop = stopFor(agent, error, input.signal, deadline.signal);
+    stop = stopFor(error, { user: input.signal, deadline: deadline.signal, policy: agent.policy });
   } finally {
     deadline.stop();
   }
@@ -62,7 +62,7 @@ async function iterate(agent: Agent, signal: AbortSignal, deadline: Deadline): P
   for (let iteration = 1;; iteration++) {
     hooks.signal.throwIfAborted();
     const { limits, model } = agent.policy;
-    if (iteration > limits.iterations) return limit(agent, "iterations", iteration, limits.iterations);
+    if (iteration > limits.iterations) return limitStop("iterations", iteration, limits.iterations);
     const context = buildContext({
       state: agent.recorder.state,
       stable: agent.stable,
@@ -78,16 +78,16 @@ async function iterate(agent: Agent, signal: AbortSignal, deadline: Deadline): P
       truncated: false,
     });
     const room = model.contextTokens - model.maxOutputTokens;
-    if (total > room) return limit(agent, "context_tokens", total, room);
+    if (total > room) return limitStop("context_tokens", total, room);
     const reply = await modelStep(agent, context.request, hooks.signal);
     const calls = reply.content.filter((b) => b.type === "tool_use");
     const over = overTokens(agent.recorder.state.usage, limits.tokens);
-    if (over !== undefined) return limit(agent, "tokens", over, limits.tokens ?? 0);
+    if (over !== undefined) return limitStop("tokens", over, limits.tokens ?? 0);
     if (reply.stop === "refusal") return { stop: "refusal", message: "the model refused to answer" };
-    if (reply.stop === "context_full") return limit(agent, "context_tokens", total, room);
+    if (reply.stop === "context_full") return limitStop("context_tokens", total, room);
     if (calls.length === 0) {
       return reply.stop === "max_tokens"
-        ? limit(agent, "max_output_tokens", model.maxOutputTokens, model.maxOutputTokens)
+        ? limitStop("max_output_tokens", model.maxOutputTokens, model.maxOutputTokens)
         : { stop: "final" };
     }
     const stop = await runCalls(agent, hooks, calls, repeats);
@@ -123,11 +123,12 @@ function endTurn(agent: Agent, stop: Stop): TurnEnd {
     try {
       closeTurn(agent, stop);
     } catch (error) {
-      end = stopFor(agent, error, AbortSignal.abort(), AbortSignal.abort());
+      end = faultStop(error);
     }
   }
   const { usage, denied } = recorder.state.turn;
-  return { ...end, text: answerOf(recorder.state), usage, denied };
+  const { limit: _recorded, ...rest } = end;
+  return { ...rest, text: answerOf(recorder.state), usage, denied };
 }
 
 // Of this turn alone: one that failed at its start has no answer, least of all that of the turn before.
@@ -136,9 +137,10 @@ function answerOf(state: SessionState): string {
   return finalText({ ...state, transcript: state.transcript.slice(start + 1) });
 }
 
-/** Gives every open call a result, every open skill an end, and the turn its last event. */
+/** Records the limit if one was reached; gives every open call a result, every open skill an end, and the turn its last event. */
 export function closeTurn(agent: Pick<Agent, "recorder">, stop: Stop): void {
   const { recorder } = agent;
+  if (stop.limit !== undefined) recorder.emit("limit.reached", stop.limit);
   for (const call of recorder.state.turn.awaiting) {
     recorder.emit("tool.interrupted", { call: call.id, tool: call.tool, started: call.started });
   }

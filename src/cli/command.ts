@@ -19,13 +19,17 @@ export type PolicyOptions = {
   readonly json?: boolean;
 };
 
-export function withPolicyOptions(command: Command): Command {
+/** Which policy, where. */
+export function withPlaceOptions(command: Command): Command {
   return command
     .option("--policy <file>", "policy file in the place of the user's own (repeatable)", collect)
     .option("--trust", "trust what the workspace brings, for this run")
     .option("--untrusted", "ignore what the workspace brings, for this run")
-    .option("-C, --directory <folder>", "start in this folder")
-    .option("--json", "print the result as JSON");
+    .option("-C, --directory <folder>", "start in this folder");
+}
+
+export function withPolicyOptions(command: Command): Command {
+  return withPlaceOptions(command).option("--json", "print the result as JSON");
 }
 
 export function collect(value: string, previous: readonly string[] | undefined): readonly string[] {

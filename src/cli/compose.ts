@@ -8,7 +8,7 @@ import { createRecorder } from "../agent/recorder.ts";
 import type { Event, SessionFacts } from "../core/event.ts";
 import type { Mode } from "../core/facts.ts";
 import type { Loaded, Problem } from "../core/problem.ts";
-import { stateFolder } from "../load/locate.ts";
+import { sessionsFolder } from "../load/locate.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { beforeImages } from "../store/before_images.ts";
 import { createLog, listSessions, type Opened, readLog, resumeLog } from "../store/session_log.ts";
@@ -65,7 +65,7 @@ export async function openSession(
 ): Promise<Loaded<Session>> {
   const missing = missingForced(settings.policy, catalog);
   if (missing.length > 0) return { ok: false, problems: missing };
-  const dir = settings.policy.auditDir ?? join(stateFolder(settings.surroundings), "sessions");
+  const dir = sessionsFolder(settings.surroundings, settings.policy.auditDir);
   let opened: Opened & { readonly id: string };
   try {
     opened = openLog(dir, settings, options);

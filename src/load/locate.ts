@@ -12,6 +12,7 @@ import {
 import { dirname, isAbsolute, join, normalize, parse, resolve } from "node:path";
 import type { SkillTier } from "../core/policy.ts";
 import type { Loaded, Problem } from "../core/problem.ts";
+import { codeOf } from "../core/thrown.ts";
 
 export type Surroundings = {
   readonly env: { readonly [name: string]: string | undefined };
@@ -168,7 +169,7 @@ export function lstat(path: string): Stats | undefined {
 }
 
 export function isMissing(error: unknown): boolean {
-  const code = (error as { readonly code?: string }).code;
+  const code = codeOf(error);
   return code === "ENOENT" || code === "ENOTDIR";
 }
 

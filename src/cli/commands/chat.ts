@@ -1,7 +1,9 @@
 // `writ chat`: turns at the terminal. Ctrl-C cancels a turn; at the prompt, or twice, it ends the chat.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { readBody } from "../../agent/activate.ts";
 import { clearSkills } from "../../agent/skill_desk.ts";
+import { requestedFault } from "../../agent/triggers.ts";
 import { runTurn, type TurnEnd } from "../../agent/turn.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { nearest, showProblem } from "../../core/problem.ts";
@@ -9,37 +11,38 @@ import { stateFolder } from "../../load/locate.ts";
 import { terminalApprover } from "../approver.ts";
 import type { CommandModule, Context } from "../command.ts";
 import { loadCatalog } from "../catalog.ts";
+import { liveView } from "../live_view.ts";
 import { openSession, type Session } from "../compose.ts";
 import { catchInterrupts, type Interrupt, Interrupted } from "../interrupt.ts";
 import { exitOf, reportEnd, reportProblems, reportUsage } from "../result.ts";
+import { type TurnOptions, withSessionOptions } from "../session_options.ts";
 import { loadSettings } from "../settings.ts";
 import { askSkills, listSkills } from "../skill_words.ts";
 import { openTerminal, type Terminal } from "../terminal.ts";
-import { liveView, type RunOptions, withRunOptions } from "./run.ts";
 
 export const chat: CommandModule = {
   define(command, context, done) {
-    withRunOptions(command).description("talk at the terminal, approve at the prompt")
-      .action(async (options: RunOptions) => done(await talk(context, options)));
+    withSessionOptions(command).description("talk at the terminal, approve at the prompt")
+      .action(async (options: TurnOptions) => done(await talk(context, options)));
   },
 };
 
 type Chat = {
   readonly context: Context;
-  readonly options: RunOptions;
+  readonly options: TurnOptions;
   readonly session: Session;
   readonly terminal: Terminal;
   readonly interrupt: Interrupt;
 };
 
-async function talk(context: Context, options: RunOptions): Promise<number> {
+async function talk(context: Context, options: TurnOptions): Promise<number> {
   const { output, host } = context;
   // Questions go to standard error: who cannot see them cannot answer.
   if (!host.stdinIsTerminal || !host.stderrIsTerminal) {
     return reportUsage(
       output,
       "`writ chat` needs a terminal, also for standard error; `writ run` takes a prompt",
-      options.json === true,
+      false,
     );
   }
   const historyFile = join(stateFolder(host), "history");
@@ -51,7 +54,7 @@ async function talk(context: Context, options: RunOptions): Promise<number> {
       terminal: () => terminal,
       signal: interrupt.signal,
     });
-    if (!settings.ok) return reportProblems(output, settings.problems, options.json === true);
+    if (!settings.ok) return reportProblems(output, settings.problems, false);
     const opened = await openSession(context, settings.value, loadCatalog(settings.value), {
       ...options,
       mode: "interactive",
@@ -59,7 +62,7 @@ async function talk(context: Context, options: RunOptions): Promise<number> {
       keepsAnswers: true,
       listeners: [liveView(context)],
     });
-    if (!opened.ok) return reportProblems(output, opened.problems, options.json === true);
+    if (!opened.ok) return reportProblems(output, opened.problems, false);
     session = opened.value;
     output.note(output.paint.dim(output.safe(`session ${session.id}; /help lists the commands`)));
     return await loop({ context, options, session, terminal, interrupt });
@@ -124,6 +127,11 @@ async function take(chat: Chat, text: string): Promise<TurnEnd | undefined> {
       output.result(`${listSkills(chat.session.agent.catalog)}\n`);
       return undefined;
     case "turn": {
+      const fault = await requestedFault(agent.catalog, (skill) => readBody(agent, skill), asked.skills);
+      if (fault !== undefined) {
+        output.note(output.safe(`error: ${fault}`));
+        return undefined;
+      }
       const end = await runTurn(agent, {
         message: asked.message,
         actor: host.user,

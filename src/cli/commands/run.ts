@@ -1,34 +1,27 @@
 // `writ run`: one turn, the answer on standard output, the exit code says how it ended.
 import type { Command } from "commander";
+import { requestedFault } from "../../agent/triggers.ts";
 import { runTurn } from "../../agent/turn.ts";
-import type { Event } from "../../core/event.ts";
 import { exitCodes } from "../../core/outcome.ts";
+import { readSkillBody } from "../../load/skill_dir.ts";
 import { nobody, terminalApprover } from "../approver.ts";
 import { loadCatalog } from "../catalog.ts";
-import {
-  collect,
-  type CommandModule,
-  type Context,
-  type PolicyOptions,
-  withPolicyOptions,
-} from "../command.ts";
+import { collect, type CommandModule, type Context } from "../command.ts";
 import { catchInterrupts } from "../interrupt.ts";
+import { liveView } from "../live_view.ts";
 import { readPrompt } from "../prompt.ts";
-import { renderEvent } from "../render.ts";
 import { answerJson, exitOf, reportEnd, reportProblems, reportUsage, resultJson } from "../result.ts";
 import { openSession, type Session } from "../compose.ts";
+import { type TurnOptions, withSessionOptions } from "../session_options.ts";
 import { loadSettings } from "../settings.ts";
 import { askSkills } from "../skill_words.ts";
 import type { Terminal } from "../terminal.ts";
 
-export type RunOptions = PolicyOptions & {
+export type RunOptions = TurnOptions & {
   readonly skill?: readonly string[];
-  readonly script?: string;
-  readonly resume?: string;
-  readonly continue?: boolean;
   readonly unattended?: boolean;
-  readonly strict?: boolean;
   readonly quiet?: boolean;
+  readonly json?: boolean;
 };
 
 export const run: CommandModule = {
@@ -40,13 +33,10 @@ export const run: CommandModule = {
 };
 
 export function withRunOptions(command: Command): Command {
-  return withPolicyOptions(command)
+  return withSessionOptions(command)
+    .option("--json", "print the result as JSON")
     .option("--skill <name>", "load this skill first (repeatable)", collect)
-    .option("--script <file>", "replies from this file instead of a model")
-    .option("--resume <id>", "go on with this session")
-    .option("--continue", "go on with the newest session of this workspace")
     .option("--unattended", "ask nobody: what would be asked is denied")
-    .option("--strict", "a denied call ends the run with exit code 5")
     .option("-q, --quiet", "only the answer");
 }
 
@@ -85,6 +75,8 @@ export async function runOnce(
     if (asked.kind !== "turn") {
       return reportUsage(output, `\`/skill ${asked.kind}\` is for \`writ chat\``, json);
     }
+    const fault = await requestedFault(catalog.catalog, async (skill) => readSkillBody(skill), asked.skills);
+    if (fault !== undefined) return reportUsage(output, fault, json);
     const opened = await openSession(context, settings.value, catalog, {
       ...options,
       mode: interactive ? "interactive" : "unattended",
@@ -113,23 +105,4 @@ export async function runOnce(
     terminal?.close();
     interrupt.stop();
   }
-}
-
-/** Events as lines on stderr; the model's words stream to stdout when a person looks at it. */
-export function liveView(context: Context): (event: Event) => void {
-  const { output, host } = context;
-  let midLine = false;
-  return (event) => {
-    if (event.type === "model.delta") {
-      if (!host.stdoutIsTerminal) return;
-      output.result(output.safe(event.data.text));
-      midLine = !event.data.text.endsWith("\n");
-      return;
-    }
-    if (midLine && (event.type === "model.completed" || event.type === "model.failed")) {
-      output.result("\n");
-      midLine = false;
-    }
-    for (const line of renderEvent(event, output.paint)) output.note(line);
-  };
 }

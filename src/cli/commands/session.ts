@@ -1,46 +1,77 @@
 // `writ session list|show|verify`: the record of past runs, read without changing it.
+import { resolve } from "node:path";
 import type { Command } from "commander";
 import { LogFailure } from "../../agent/ports.ts";
 import { replay } from "../../agent/open.ts";
 import type { Event } from "../../core/event.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { escapeLine, escapeTerminal } from "../../core/text.ts";
-import { stateFolder } from "../../load/locate.ts";
+import { sessionsFolder } from "../../load/locate.ts";
 import { type ChainReport, checkChain } from "../../store/chain.ts";
 import { listSessions, logPath, readLog } from "../../store/session_log.ts";
-import { type CommandModule, type Context, positiveInteger } from "../command.ts";
+import {
+  type CommandModule,
+  type Context,
+  type PolicyOptions,
+  positiveInteger,
+  withPolicyOptions,
+} from "../command.ts";
 import { renderEvent } from "../render.ts";
+import { loadSettings } from "../settings.ts";
 
 export const session: CommandModule = {
   define(command, context, done) {
     command.description("read and check the record of past runs");
     withDir(command.command("list")).description("sessions, the newest first")
       .option("--limit <n>", "at most so many", positiveInteger, 50)
-      .action((options) => done(guarded(context, () => list(context, options))));
+      .action(async (options) => done(await guarded(context, options, (dir) => list(context, dir, options))));
     withDir(command.command("show <id>")).description("what happened in a session")
       .option("--events", "every event as its log line")
-      .action((id, options) => done(guarded(context, () => show(context, id, options))));
+      .action(async (id, options) =>
+        done(await guarded(context, options, (dir) => show(context, dir, id, options)))
+      );
     withDir(command.command("verify [id]")).description("check the hash chain of one session, or of all")
-      .action((id, options) => done(guarded(context, () => verify(context, id, options))));
+      .action(async (id, options) =>
+        done(await guarded(context, options, (dir) => verify(context, dir, id, options)))
+      );
   },
 };
 
-type DirOptions = { readonly dir?: string; readonly json?: boolean };
+type DirOptions = PolicyOptions & { readonly dir?: string };
 
 function withDir(command: Command): Command {
-  return command.option("--dir <folder>", "folder of the sessions (audit.dir)").option(
-    "--json",
-    "print as JSON",
+  return withPolicyOptions(command).option(
+    "--dir <folder>",
+    "folder of the sessions, in the place of the policy's",
   );
 }
 
-function folder(context: Context, options: DirOptions): string {
-  return options.dir ?? `${stateFolder(context.host)}/sessions`;
+// The record must be readable when the policy is not: then it is looked for where it is kept by default.
+async function folder(context: Context, options: DirOptions): Promise<string> {
+  if (options.dir !== undefined) return resolve(context.host.cwd, options.dir);
+  const settings = await loadSettings(
+    context,
+    { ...options, untrusted: options.trust !== true },
+    undefined,
+    "silent",
+  );
+  if (settings.ok) return sessionsFolder(settings.value.surroundings, settings.value.policy.auditDir);
+  const fallback = sessionsFolder(context.host, undefined);
+  if (settings.problems.some((p) => p.code !== "no-workspace")) {
+    context.output.note(
+      context.output.safe(`note: the policy does not load (writ policy check); looking in ${fallback}`),
+    );
+  }
+  return fallback;
 }
 
-function guarded(context: Context, work: () => number): number {
+async function guarded(
+  context: Context,
+  options: DirOptions,
+  work: (dir: string) => number,
+): Promise<number> {
   try {
-    return work();
+    return work(await folder(context, options));
   } catch (error) {
     if (!(error instanceof LogFailure)) throw error;
     context.output.note(context.output.safe(`error: ${error.message}`));
@@ -58,8 +89,7 @@ function checkLog(path: string): ChainReport {
   }
 }
 
-function list(context: Context, options: DirOptions & { readonly limit: number }): number {
-  const dir = folder(context, options);
+function list(context: Context, dir: string, options: DirOptions & { readonly limit: number }): number {
   const rows = listSessions(dir).slice(0, options.limit).map((s) => {
     const { events, damage } = checkLog(s.path);
     const first = events.find((e) => e.type === "user.message");
@@ -93,8 +123,13 @@ function list(context: Context, options: DirOptions & { readonly limit: number }
   return exitCodes.done;
 }
 
-function show(context: Context, id: string, options: DirOptions & { readonly events?: boolean }): number {
-  const path = logPath(folder(context, options), id);
+function show(
+  context: Context,
+  dir: string,
+  id: string,
+  options: DirOptions & { readonly events?: boolean },
+): number {
+  const path = logPath(dir, id);
   const { events, damage, tornBytes } = checkChain(readLog(path));
   if (options.events === true || options.json === true) {
     for (const event of events) context.output.result(`${JSON.stringify(event)}\n`);
@@ -142,8 +177,7 @@ function describe(context: Context, event: Event): readonly string[] {
   }
 }
 
-function verify(context: Context, id: string | undefined, options: DirOptions): number {
-  const dir = folder(context, options);
+function verify(context: Context, dir: string, id: string | undefined, options: DirOptions): number {
   const paths = id === undefined
     ? listSessions(dir).map((s) => ({ id: s.id, path: s.path }))
     : [{ id, path: logPath(dir, id) }];

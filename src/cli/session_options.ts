@@ -1,0 +1,18 @@
+// The options of every command that takes turns.
+import type { Command } from "commander";
+import { type PolicyOptions, withPlaceOptions } from "./command.ts";
+
+export type TurnOptions = PolicyOptions & {
+  readonly script?: string;
+  readonly resume?: string;
+  readonly continue?: boolean;
+  readonly strict?: boolean;
+};
+
+export function withSessionOptions(command: Command): Command {
+  return withPlaceOptions(command)
+    .option("--script <file>", "replies from this file instead of a model")
+    .option("--resume <id>", "go on with this session")
+    .option("--continue", "go on with the newest session of this workspace")
+    .option("--strict", "a denied call ends the turn with exit code 5");
+}
