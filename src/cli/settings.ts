@@ -8,6 +8,7 @@ import { matchesSubject, type Rule } from "../core/rule.ts";
 import { escapeLine, wildcard } from "../core/text.ts";
 import { loadPolicy } from "../load/load_policy.ts";
 import type { Surroundings } from "../load/locate.ts";
+import type { RuleExample } from "../load/policy_rules.ts";
 import type { Origin } from "../load/policy_settings.ts";
 import type { TrustAnswer, WorkspaceContent } from "../load/trust.ts";
 import { builtinTools } from "../tools/registry.ts";
@@ -22,6 +23,8 @@ import { version } from "./version.ts";
 export type Settings = {
   readonly policy: Policy;
   readonly origin: readonly Origin[];
+  /** The `match` and `no_match` of its rules. */
+  readonly examples: readonly RuleExample[];
   readonly trusted: boolean;
   readonly surroundings: Surroundings;
   /** Real path of the current folder. */
@@ -65,7 +68,7 @@ export async function loadSettings(
     matchesExample: (policy) => (rule, example) => matchesExample(policy, surroundings, rule, example),
   });
   if (!loaded.ok) return loaded;
-  const { policy, origin, trust, notices } = loaded.value;
+  const { policy, origin, examples, trust, notices } = loaded.value;
   for (const notice of how === "silent" ? [] : notices) {
     output.note(output.paint.yellow(output.safe(`note: ${notice}`)));
   }
@@ -75,6 +78,7 @@ export async function loadSettings(
     value: {
       policy,
       origin,
+      examples,
       trusted: trust === "trusted",
       surroundings,
       cwd,

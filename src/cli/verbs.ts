@@ -29,8 +29,8 @@ export const verbs: readonly Verb[] = [
   },
   {
     name: "policy",
-    usage: "policy check|show",
-    summary: "check policy files, show what is in force and where it is written",
+    usage: "policy check|show|lint|diff",
+    summary: "check policy files, show what is in force and where it is written, lint, compare",
     load: async () => (await import("./commands/policy.ts")).policy,
   },
   {

@@ -255,7 +255,7 @@ function untriedRule({ tried }: LintInput, rule: Rule): readonly Finding[] {
   return [{
     code: "no-examples",
     message: `${named(rule)} has no example`,
-    hint: "write it as a mapping with `match` and `no_match`; they are decided whenever the policy is loaded",
+    hint: "add `match` and `no_match`: they are decided at every load",
   }];
 }
 

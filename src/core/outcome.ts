@@ -4,6 +4,7 @@ import type { StopReason } from "./event.ts";
 export const exitCodes = {
   done: 0,
   bug: 1,
+  differs: 1,
   usage: 2,
   provider: 3,
   limit: 4,
@@ -20,6 +21,7 @@ export type ExitName = keyof typeof exitCodes;
 export const exitMeanings: Readonly<Record<ExitName, string>> = {
   done: "the run ended as it should",
   bug: "an error in Writ itself; please report it",
+  differs: "`writ policy diff`: a decision differs",
   usage: "wrong use, or a policy or skill that is not valid; nothing ran",
   provider: "the model provider failed or refused",
   limit: "a limit was reached",

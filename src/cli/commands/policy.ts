@@ -1,4 +1,5 @@
-// `writ policy check|show`: is it right, and what is in force, with the place where each value is written.
+// `writ policy check|show`: is it right, and what is in force, with the place where each value is written. What else can be
+// done with a policy is in files of its own.
 import { exitCodes } from "../../core/outcome.ts";
 import { showPosition, showProblem } from "../../core/problem.ts";
 import {
@@ -11,16 +12,20 @@ import {
 import { loadCatalog, missingForced } from "../catalog.ts";
 import { reportProblems } from "../result.ts";
 import { loadSettings } from "../settings.ts";
+import { defineDiff } from "./policy_diff.ts";
+import { defineLint } from "./policy_lint.ts";
 
 export const policy: CommandModule = {
   define(command, context, done) {
-    command.description("check policy files, show what is in force");
+    command.description("check policy files, show what is in force, lint them, compare two");
     withPolicyOptions(command.command("check [files...]"))
       .description("find every fault in the policy files (those given, or those in force)")
       .action(async (files: string[], options: PolicyOptions) => done(await check(context, files, options)));
     withPolicyOptions(command.command("show")).description("the effective policy")
       .option("--origin", "with file:line:col of every value")
       .action(async (options: ShowOptions) => done(await show(context, options)));
+    defineLint(command, context, done);
+    defineDiff(command, context, done);
   },
 };
 
