@@ -2,6 +2,7 @@
 import type { Effect } from "../core/decision.ts";
 import type { Facts, HostFact, Mode } from "../core/facts.ts";
 import type { Args } from "../core/message.ts";
+import { messageOf } from "../core/thrown.ts";
 import type { Inspection, Network, Place, Tool } from "./ports.ts";
 
 export type CallSite = {
@@ -73,7 +74,7 @@ function factsOf(tool: Tool, args: Args, site: CallSite, inspection: Inspection)
 }
 
 function notInspected(tool: Tool, error: unknown): Inspection {
-  const message = `${tool.name} could not be inspected: ${error instanceof Error ? error.message : error}`;
+  const message = `${tool.name} could not be inspected: ${messageOf(error)}`;
   return { risk: "execute", subjects: [{ kind: "call" }], errors: [{ code: "inspect_failed", message }] };
 }
 

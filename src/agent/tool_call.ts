@@ -14,6 +14,7 @@ import { coveringGrant } from "../core/grant.ts";
 import type { CallBlock, ToolCall } from "../core/message.ts";
 import { nearMisses } from "../core/near_miss.ts";
 import { capText, wildcard } from "../core/text.ts";
+import { messageOf } from "../core/thrown.ts";
 
 /** Characters of a result that the model sees, whatever the tool's own caps. */
 const maxResult = 200_000;
@@ -99,7 +100,7 @@ async function runTool(agent: Agent, turn: TurnHooks, call: ToolCall, tool: Tool
   try {
     return await tool.run(call.args, contextFor(agent, turn));
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     return { ok: false, code: "tool_failed", content: `${call.tool} failed: ${message}` };
   }
 }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AnswerKeeper } from "../agent/ports.ts";
 import { grantEntry, type GrantRule } from "../core/grant_rule.ts";
 import { isWithin } from "../core/path.ts";
+import { messageOf } from "../core/thrown.ts";
 import { type ApprovedEntry, approvedName, firstFault, storeApproved } from "../load/approved_file.ts";
 import { realOr, userFolder } from "../load/locate.ts";
 import { takeLock } from "../store/lock.ts";
@@ -59,7 +60,7 @@ async function store(
       lock.release();
     }
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import type { Model } from "../agent/ports.ts";
 import type { ModelSettings } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
+import { messageOf } from "../core/thrown.ts";
 import type { ScriptReply } from "../provider/script.ts";
 
 export type ModelOptions = {
@@ -53,7 +54,7 @@ async function scripted(file: string): Promise<Loaded<Model>> {
   } catch (error) {
     return fault(
       "no-script",
-      `the script \`${file}\` cannot be read: ${error instanceof Error ? error.message : error}`,
+      `the script \`${file}\` cannot be read: ${messageOf(error)}`,
     );
   }
   const replies = loadScript(text, file);

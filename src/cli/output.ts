@@ -2,6 +2,7 @@
 import process from "node:process";
 import colors from "picocolors";
 import { escapeTerminal } from "../core/text.ts";
+import { codeOf } from "../core/thrown.ts";
 
 type Paint = ReturnType<typeof colors.createColors>;
 
@@ -56,7 +57,7 @@ function openSink(stream: NodeJS.WriteStream): Sink {
   const settle = (error: unknown) => {
     if (error instanceof Error) {
       ended = true;
-      const code = "code" in error ? String(error.code) : error.message;
+      const code = codeOf(error) ?? error.message;
       if (code !== "EPIPE") fault ??= code;
     }
     if (pending > 0 && !ended) return;

@@ -15,6 +15,7 @@ import { dirname, join } from "node:path";
 import { Document, isMap, isSeq, parseDocument, YAMLMap, YAMLSeq } from "yaml";
 import { isError, type Loaded, type Problem, showProblem } from "../core/problem.ts";
 import { byteLength, canonicalJson, hasHiddenCharacters } from "../core/text.ts";
+import { messageOf } from "../core/thrown.ts";
 import { isMissing, realOr } from "./locate.ts";
 import { loadPolicyFile, policyCap } from "./policy_file.ts";
 import { compileRule } from "./policy_rules.ts";
@@ -73,7 +74,7 @@ export function storeApproved(
   } catch (error) {
     return refused(
       "unwritable",
-      `\`${file}\` cannot be written: ${error instanceof Error ? error.message : error}`,
+      `\`${file}\` cannot be written: ${messageOf(error)}`,
     );
   }
 }

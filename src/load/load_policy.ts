@@ -4,6 +4,7 @@ import { isWithin } from "../core/path.ts";
 import type { Policy, SkillSource } from "../core/policy.ts";
 import { isError, type Loaded, type Problem } from "../core/problem.ts";
 import type { Rule } from "../core/rule.ts";
+import { messageOf } from "../core/thrown.ts";
 import {
   checkRoot,
   findRoot,
@@ -246,7 +247,7 @@ function keepAnswer(state: string, root: string, hash: string, answer: TrustAnsw
     storeTrust(state, { root, hash, answer });
     return [];
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     return [{
       code: "trust-store",
       severity: "warning",

@@ -3,6 +3,7 @@ import type { LayerName } from "../core/decision.ts";
 import type { ForcedSkill, SkillSource, SkillTier, SkillTrigger } from "../core/policy.ts";
 import { type Position, type Problem, showPosition } from "../core/problem.ts";
 import { escapeLine, type Pattern, wildcard } from "../core/text.ts";
+import { messageOf } from "../core/thrown.ts";
 import { compilePattern } from "./pattern.ts";
 import { intersectionOf, type Settings, unionOf } from "./policy_settings.ts";
 
@@ -56,9 +57,7 @@ export function policyPattern(
     problems.push({
       code: "bad-pattern",
       severity: "error",
-      message: `\`${escapeLine(source)}\` is no regular expression: ${
-        error instanceof Error ? error.message : String(error)
-      }`,
+      message: `\`${escapeLine(source)}\` is no regular expression: ${messageOf(error)}`,
       at,
       expected: "RE2 syntax",
     });

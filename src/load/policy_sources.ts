@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Loaded, Problem } from "../core/problem.ts";
+import { codeOf, messageOf } from "../core/thrown.ts";
 import { isMissing, isOn, lstat, machineFolder, readUpTo, type Surroundings, userFolder } from "./locate.ts";
 import { policyCap, type PolicyLayer } from "./policy_file.ts";
 
@@ -209,8 +210,7 @@ function machineFault(paths: readonly string[], at: Surroundings): Problem | und
 }
 
 function unreadable(path: string, error: unknown): Problem {
-  const code = (error as { readonly code?: string }).code ??
-    (error instanceof Error ? error.message : String(error));
+  const code = codeOf(error) ?? messageOf(error);
   return {
     code: "unreadable",
     severity: "error",

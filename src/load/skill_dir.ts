@@ -13,6 +13,7 @@ import type { SkillTier } from "../core/policy.ts";
 import { type Position, showPosition } from "../core/problem.ts";
 import { narrowerTools, type Skill, type SkillBody, type SkillMeta } from "../core/skill.ts";
 import { escapeLine } from "../core/text.ts";
+import { codeOf, messageOf } from "../core/thrown.ts";
 
 export type SkillProblem = {
   readonly path: string;
@@ -70,7 +71,7 @@ function realFolder(folder: string, walk: Walk): string | undefined {
   try {
     return isEmbedded(folder) ? folder : realpathSync(folder);
   } catch (error) {
-    if (errorCode(error) !== "ENOENT") {
+    if (codeOf(error) !== "ENOENT") {
       problem(walk, folder, "folder-unreadable", `cannot be read: ${reason(error)}`);
     }
     return undefined;
@@ -335,7 +336,7 @@ export function readAttached(skill: Skill, path: string, maxBytes: number): Atta
     }
     return { ok: true, text, bytes: facts.size, cut: facts.size > maxBytes };
   } catch (error) {
-    if (errorCode(error) === "ENOENT") return fail("not_found", `the skill has no file \`${shown}\``);
+    if (codeOf(error) === "ENOENT") return fail("not_found", `the skill has no file \`${shown}\``);
     return fail("unreadable", `\`${shown}\` cannot be read: ${reason(error)}`);
   }
 }
@@ -345,10 +346,6 @@ function isBinary(text: string): boolean {
   return text.includes("\0") || (text.match(/\uFFFD/g)?.length ?? 0) > text.length / 100;
 }
 
-function errorCode(error: unknown): string | undefined {
-  return typeof error === "object" && error !== null && "code" in error ? String(error.code) : undefined;
-}
-
 function reason(error: unknown): string {
-  return errorCode(error) ?? (error instanceof Error ? error.message : String(error));
+  return codeOf(error) ?? messageOf(error);
 }

@@ -3,6 +3,7 @@ import { compilePattern } from "./pattern.ts";
 import type { Fields, Warn } from "./skill_file.ts";
 import type { SkillMeta } from "../core/skill.ts";
 import { isObject, type Pattern } from "../core/text.ts";
+import { messageOf } from "../core/thrown.ts";
 
 const maxPatterns = 64;
 const maxLength = 1000;
@@ -52,7 +53,7 @@ function compile(source: string, warn: Warn): Pattern[] {
     const pattern = compilePattern(source, { ignoreCase: true });
     return pattern.test("") ? refuse("matches the empty text, so it would match every message") : [pattern];
   } catch (error) {
-    return refuse(`does not compile: ${error instanceof Error ? error.message : String(error)}`);
+    return refuse(`does not compile: ${messageOf(error)}`);
   }
 }
 

@@ -6,6 +6,7 @@ import { isEmbedded } from "./assets.ts";
 import { readWhole } from "./file_head.ts";
 import { isBelow } from "../core/path.ts";
 import { escapeLine, isObject } from "../core/text.ts";
+import { messageOf } from "../core/thrown.ts";
 import { builtinTools } from "../core/tool_names.ts";
 
 const toolsCap = 256 * 1024;
@@ -32,7 +33,7 @@ export function checkToolsFile(folder: string): ToolsFile | undefined {
     }
     return { ok: true, names };
   } catch (error) {
-    return fault(`cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    return fault(`cannot be read: ${messageOf(error)}`);
   }
 }
 

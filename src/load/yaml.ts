@@ -14,6 +14,7 @@ import {
 } from "yaml";
 import type { Loaded, Position, Problem } from "../core/problem.ts";
 import { byteLength } from "../core/text.ts";
+import { messageOf } from "../core/thrown.ts";
 
 export type YamlPath = readonly (string | number)[];
 export type YamlDocument = {
@@ -89,7 +90,7 @@ export function parseYaml(text: string, file: string, maxBytes: number): Loaded<
     return fail([{
       code: "invalid-yaml",
       severity: "error",
-      message: error instanceof Error ? error.message : String(error),
+      message: messageOf(error),
       at: place(0),
     }]);
   }

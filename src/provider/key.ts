@@ -6,6 +6,7 @@ import { isAbsolute } from "node:path";
 import process from "node:process";
 import { ModelFailure } from "../agent/ports.ts";
 import type { KeySource } from "../core/policy.ts";
+import { codeOf } from "../core/thrown.ts";
 import { describeKeySource } from "./failure.ts";
 
 /** The key; `again` runs a command anew. Throws ModelFailure `no_key`. */
@@ -14,6 +15,7 @@ export type KeyReader = (how?: "again") => Promise<string>;
 type Env = { readonly [name: string]: string | undefined };
 
 const longestKey = 65_536;
+const unknown = "unknown error";
 const usualPath = "/usr/local/bin:/usr/bin:/bin";
 
 /**
@@ -51,7 +53,7 @@ async function readKeyFile(source: { readonly file: string }): Promise<string> {
     }
   } catch (error) {
     if (error instanceof ModelFailure) throw error;
-    throw noKey(source, `could not be read (${errorCode(error)})`);
+    throw noKey(source, `could not be read (${codeOf(error) ?? unknown})`);
   }
 }
 
@@ -82,7 +84,7 @@ async function runCommand(
       size += piece.byteLength;
       if (size > longestKey) stop(`holds more than ${longestKey} bytes`);
     });
-    child.on("error", (error) => stop(`could not be had (${errorCode(error)})`));
+    child.on("error", (error) => stop(`could not be had (${codeOf(error) ?? unknown})`));
     child.on("close", (status, signal) => {
       clearTimeout(timer);
       if (status === 0) resolve(Buffer.concat(pieces).toString("utf8"));
@@ -100,7 +102,7 @@ function start(source: KeySource, program: string, args: readonly string[], env:
       detached: true,
     });
   } catch (error) {
-    throw noKey(source, `could not be had (${errorCode(error)})`);
+    throw noKey(source, `could not be had (${codeOf(error) ?? unknown})`);
   }
 }
 
@@ -127,8 +129,4 @@ function noKey(source: KeySource, found: string): ModelFailure {
     ? `put the key, and nothing else, into \`${source.file}\`, or name another place in \`model.api_key\``
     : "the command must print the key, and nothing else, and end with status 0; it sees only PATH";
   return new ModelFailure("no_key", `no key for the model: ${describeKeySource(source)} ${found}`, { hint });
-}
-
-function errorCode(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }

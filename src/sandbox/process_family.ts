@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import process from "node:process";
+import { codeOf } from "../core/thrown.ts";
 
 export type FamilyMark = { readonly name: string; readonly value: string };
 
@@ -69,7 +70,7 @@ function send(pid: number, signal: Signal | 0): boolean {
     process.kill(pid, signal);
     return true;
   } catch (error) {
-    return (error as { code?: string }).code === "EPERM";
+    return codeOf(error) === "EPERM";
   }
 }
 

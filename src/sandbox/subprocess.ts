@@ -6,6 +6,7 @@ import { delimiter, isAbsolute, join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { codeOf, messageOf } from "../core/thrown.ts";
 import { cappedText } from "./capped_text.ts";
 import type { Environment } from "./environment.ts";
 import { familyMark, familyOf, holdFamily, isFamilyAlive, signalFamily } from "./process_family.ts";
@@ -199,8 +200,8 @@ function start(program: string, argv: readonly string[], env: Environment, optio
 }
 
 function spawnFailure(program: string, error: unknown): RunFailure {
-  const code = (error as { code?: string }).code;
-  const message = error instanceof Error ? error.message : String(error);
+  const code = codeOf(error);
+  const message = messageOf(error);
   if (code === "ENOENT") {
     return { code: "not_found", message: `\`${program}\` cannot be started: ${message}` };
   }

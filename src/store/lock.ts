@@ -1,6 +1,7 @@
 // One process per session: a lock file that names its holder. A holder that no longer lives holds nothing.
 import { closeSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import process from "node:process";
+import { codeOf } from "../core/thrown.ts";
 
 /** Takes the lock at once or says who has it. `release` may be called more than once. */
 export function takeLock(path: string): { readonly release: () => void } | { readonly heldBy: string } {
@@ -25,7 +26,7 @@ function createNew(path: string): number | undefined {
   try {
     return openSync(path, "wx", 0o600);
   } catch (error) {
-    if (isCode(error, "EEXIST")) return undefined;
+    if (codeOf(error) === "EEXIST") return undefined;
     throw error;
   }
 }
@@ -57,7 +58,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return isCode(error, "EPERM");
+    return codeOf(error) === "EPERM";
   }
 }
 
@@ -77,10 +78,6 @@ function releaseLock(path: string): void {
   try {
     unlinkSync(path);
   } catch (error) {
-    if (!isCode(error, "ENOENT")) throw error;
+    if (codeOf(error) !== "ENOENT") throw error;
   }
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -19,6 +19,7 @@ import { dirname, join } from "node:path";
 import { LogFailure } from "../agent/ports.ts";
 import type { Draft, Event } from "../core/event.ts";
 import { firstHash } from "../core/session.ts";
+import { messageOf } from "../core/thrown.ts";
 import { checkChain, sealEvent } from "./chain.ts";
 import { takeLock } from "./lock.ts";
 
@@ -241,6 +242,6 @@ function syncFolder(folder: string): void {
 }
 
 function cannot(verb: string, path: string, error: unknown): LogFailure {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return new LogFailure("log_unwritable", `cannot ${verb} ${path}: ${message}`, error);
 }

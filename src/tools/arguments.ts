@@ -4,6 +4,7 @@ import { RE2JS } from "re2js";
 import type { Args, InputSchema, Json } from "../core/message.ts";
 import { nearest } from "../core/problem.ts";
 import { isObject } from "../core/text.ts";
+import { messageOf } from "../core/thrown.ts";
 
 const deepest = 64;
 const mostProblems = 10;
@@ -21,7 +22,7 @@ export function checkArguments(schema: InputSchema, args: Args): readonly string
     const said = new Set(errors.flatMap((e, i) => isLeaf(e, errors) ? [tell(e, errors[i - 1], usable)] : []));
     return said.size === 0 ? ["arguments: do not fit the schema"] : [...said].slice(0, mostProblems);
   } catch (error) {
-    const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
+    const reason = messageOf(error).split("\n")[0];
     return [`the schema of this tool cannot be used: ${reason}`];
   }
 }

@@ -3,6 +3,7 @@ import { Agent, type IncomingMessage, request as startRequest } from "node:http"
 import { connect as connectPlain, isIP, type Socket } from "node:net";
 import { connect as connectSecure } from "node:tls";
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
+import { codeOf, messageOf } from "../core/thrown.ts";
 
 export type Target = {
   readonly url: URL;
@@ -117,7 +118,7 @@ function connect(
 }
 
 function connectFault(error: unknown, address: string, target: Target): GetFault {
-  const code = String((error as { code?: unknown }).code ?? "");
+  const code = codeOf(error) ?? "";
   const trust = /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|HOSTNAME|EPROTO)/.test(code) ||
     /certificate|handshake|alert|ssl/i.test(reasonOf(error));
   const where = address === target.host ? `\`${address}\`` : `\`${target.host}\` at ${address}`;
@@ -257,6 +258,6 @@ function aborted(signal: AbortSignal): Promise<never> {
 }
 
 function reasonOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   return text.split("\n")[0]?.slice(0, 200) ?? "";
 }

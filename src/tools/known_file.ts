@@ -1,5 +1,6 @@
 // What write_file and edit_file must know of a file before they change it.
 import { type BigIntStats, closeSync, lstatSync } from "node:fs";
+import { codeOf } from "../core/thrown.ts";
 import type { ToolContext } from "../agent/ports.ts";
 import { type NotOpened, openFile, readAll, sha256 } from "./open_file.ts";
 import { failed, plural, showPath } from "./tool_outcome.ts";
@@ -37,7 +38,7 @@ export function isFree(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) === undefined;
   } catch (error) {
-    return ["ENOTDIR", "ENAMETOOLONG"].includes((error as { code?: string }).code ?? "");
+    return ["ENOTDIR", "ENAMETOOLONG"].includes(codeOf(error) ?? "");
   }
 }
 

@@ -15,6 +15,7 @@ import { basename, dirname } from "node:path";
 import { readdirSync } from "node:fs";
 import type { Place, ToolOutcome } from "../agent/ports.ts";
 import { nearest } from "../core/problem.ts";
+import { codeOf, messageOf } from "../core/thrown.ts";
 import { pathChanged } from "./judged_path.ts";
 import { failed, showPath } from "./tool_outcome.ts";
 
@@ -97,7 +98,7 @@ function kindRefusal(stat: BigIntStats, path: string, shown: string): NotOpened 
 }
 
 function openFailure(error: unknown, path: string, shown: string): NotOpened {
-  const code = (error as { code?: string }).code ?? "";
+  const code = codeOf(error) ?? "";
   if (code === "ELOOP") return pathChanged(shown);
   if (code === "ENOENT" || code === "ENOTDIR") {
     const near = nameNear(path);
@@ -109,7 +110,7 @@ function openFailure(error: unknown, path: string, shown: string): NotOpened {
   if (code === "EACCES" || code === "EPERM") {
     return failed("not_readable", `\`${shown}\` may not be read by this user`);
   }
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return failed("read_failed", `\`${shown}\` cannot be read: ${message}`);
 }
 

@@ -4,6 +4,7 @@ import process from "node:process";
 import type { Place } from "../agent/ports.ts";
 import type { PathFact } from "../core/facts.ts";
 import { isWithin } from "../core/path.ts";
+import { codeOf } from "../core/thrown.ts";
 
 export type FileKind = "file" | "dir" | "link";
 
@@ -29,7 +30,7 @@ export const realFiles: FilePort = {
       if (stat === undefined) return undefined;
       return stat.isSymbolicLink() ? "link" : stat.isDirectory() ? "dir" : "file";
     } catch (error) {
-      if ((error as { code?: string }).code === "ENOTDIR") return undefined;
+      if (codeOf(error) === "ENOTDIR") return undefined;
       throw error;
     }
   },

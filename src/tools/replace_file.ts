@@ -18,6 +18,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import process from "node:process";
+import { codeOf, messageOf } from "../core/thrown.ts";
 import type { Place } from "../agent/ports.ts";
 import { pathChanged } from "./judged_path.ts";
 import { isWhereExpected, noFollow, type NotOpened } from "./open_file.ts";
@@ -128,7 +129,7 @@ const reasons: { readonly [code: string]: string } = {
 };
 
 function writeFailure(error: unknown, shown: string): NotOpened {
-  const code = (error as { code?: string }).code ?? "";
-  const reason = reasons[code] ?? (error instanceof Error ? error.message : String(error));
+  const code = codeOf(error) ?? "";
+  const reason = reasons[code] ?? messageOf(error);
   return failed("write_failed", `\`${shown}\` cannot be written: ${reason}; nothing was changed`);
 }

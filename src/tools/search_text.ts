@@ -1,6 +1,7 @@
 // search_text: lines of files that match a regular expression, in linear time, with a cap on everything.
 import { closeSync, lstatSync } from "node:fs";
 import { performance } from "node:perf_hooks";
+import { messageOf } from "../core/thrown.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import { flagArg, textArg } from "./arguments.ts";
 import { fileGlob } from "./file_glob.ts";
@@ -42,7 +43,7 @@ export const searchText: Tool = {
     try {
       search = lineSearch(pattern, { ignoreCase: flagArg(args, "ignore_case") });
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       return failed(
         "bad_pattern",
         `\`${pattern}\` is no RE2 pattern: ${reason}; escape what is meant literally`,

@@ -5,6 +5,7 @@ import { join, relative } from "node:path";
 import process from "node:process";
 import { runTurn } from "../../agent/turn.ts";
 import { exitCodes } from "../../core/outcome.ts";
+import { messageOf } from "../../core/thrown.ts";
 import { childEnvironment } from "../../sandbox/environment.ts";
 import { checkChain } from "../../store/chain.ts";
 import { readLog } from "../../store/session_log.ts";
@@ -78,7 +79,7 @@ async function show(context: Context, options: DemoOptions): Promise<number> {
   } catch (error) {
     return reportUsage(
       output,
-      `the demonstration needs git: ${error instanceof Error ? error.message : error}`,
+      `the demonstration needs git: ${messageOf(error)}`,
       false,
     );
   }
