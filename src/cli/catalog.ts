@@ -1,7 +1,6 @@
 // The skills of a run: every source of the policy scanned, merged into one catalog.
 import { type Catalog, type CatalogError, mergeCatalog } from "../core/catalog.ts";
-import { enableableTools } from "../core/tool_names.ts";
-import { engineTools } from "../core/bound.ts";
+import { builtinTools } from "../core/tool_names.ts";
 import { basename, dirname } from "node:path";
 import { assetFolder } from "../load/assets.ts";
 import { skillFolders } from "../load/locate.ts";
@@ -31,7 +30,7 @@ export function loadCatalog(settings: Settings): LoadedCatalog {
   const problems = scans.flatMap((s) => s.problems);
   const merged = mergeCatalog(scans.flatMap((s) => s.skills), {
     ...policy.skills,
-    knownTools: new Set([...enableableTools, ...engineTools]),
+    knownTools: new Set(builtinTools),
   });
   const broken = problems.filter((p) => p.severity === "error");
   return {

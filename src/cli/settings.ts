@@ -12,7 +12,7 @@ import type { RuleExample } from "../load/policy_rules.ts";
 import type { Origin } from "../load/policy_settings.ts";
 import type { TrustAnswer, WorkspaceContent } from "../load/trust.ts";
 import { builtinTools } from "../tools/registry.ts";
-import { mainArgument } from "../tools/main_argument.ts";
+import { mainArgument } from "../core/tool_names.ts";
 import { placeOf } from "./agent_parts.ts";
 import type { Context, PolicyOptions } from "./command.ts";
 import { Interrupted } from "./interrupt.ts";

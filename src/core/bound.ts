@@ -6,14 +6,7 @@ import type { TriggerKind } from "./event.ts";
 import type { SkillSettings } from "./policy.ts";
 import type { Matchers } from "./rule.ts";
 import { wildcard } from "./text.ts";
-
-/** Loading, reading and completing skills is outside every bound; policy still decides on it. */
-export const engineTools: readonly string[] = [
-  "load_skill",
-  "find_skill",
-  "read_skill_file",
-  "complete_skill",
-];
+import { engineTools } from "./tool_names.ts";
 
 export type BoundingSkill = {
   readonly name: string;

@@ -1,6 +1,7 @@
 // A skill: what its front matter says, where it comes from, and how its body is rendered for the model.
 import type { SkillTier } from "./policy.ts";
 import { escapeFence, type Pattern, wildcard } from "./text.ts";
+import { builtinTool } from "./tool_names.ts";
 
 export type SkillMeta = {
   readonly name: string;
@@ -152,7 +153,8 @@ export function narrowerTools(
 }
 
 function onlyReads(entry: string): boolean {
-  return ["read_file", "list_files", "search_text", "git_diff"].includes(mapToolName(entry).tool);
+  const tool = builtinTool(mapToolName(entry).tool);
+  return tool !== undefined && tool.reads && !tool.engine;
 }
 
 const fence = "skill";

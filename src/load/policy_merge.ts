@@ -5,7 +5,7 @@ import type { KeySource, Limits, ModelSettings, Policy, SkillSource } from "../c
 import { isError, type Loaded, type Problem, showPosition } from "../core/problem.ts";
 import { protectedEntries, type ProtectedFacts } from "../core/protected.ts";
 import type { Pattern } from "../core/text.ts";
-import { enableableTools } from "../core/tool_names.ts";
+import { builtins, enableableTools } from "../core/tool_names.ts";
 import { parseDuration, showDuration } from "./duration.ts";
 import { resolvePath } from "./locate.ts";
 import { lazyPattern } from "./pattern.ts";
@@ -253,7 +253,7 @@ function mergeEnv(settings: Settings): readonly string[] {
 }
 
 function mergeTools(settings: Settings): Policy["tools"] {
-  const standard = enableableTools.filter((tool) => tool !== "fetch_url");
+  const standard = builtins.filter((t) => !t.engine && t.enabledByDefault).map((t) => t.name);
   const kept = intersectionOf(
     settings,
     "tools.enabled",

@@ -149,9 +149,7 @@ function writtenMatchers(
       // Nobody knows the tool: that is said elsewhere.
       return found[0];
     } else if (kind === undefined) {
-      const hint = builtinTools.includes(specified.name)
-        ? "name the tool alone"
-        : "use a mapping with `command`, `path`, `host` or `arg`";
+      const hint = "use a mapping with `command`, `path`, `host` or `arg`";
       report(
         { code: "bad-pattern", message: `\`${specified.name}\` takes no specifier`, hint },
         specified.path,

@@ -1,9 +1,8 @@
 // What single values of a policy file must be beyond their shape: one line per key.
-import { engineTools } from "../core/bound.ts";
 import { whyNeverPassed } from "../core/env_names.ts";
 import { nearest } from "../core/problem.ts";
 import { mapToolName } from "../core/skill.ts";
-import { enableableTools } from "../core/tool_names.ts";
+import { enableableTools, engineTools } from "../core/tool_names.ts";
 import { showFound, showPath } from "./check_value.ts";
 import { keyMatches } from "./policy_keys.ts";
 import type { YamlPath } from "./yaml.ts";

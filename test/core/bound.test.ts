@@ -7,10 +7,10 @@ import {
   type BoundingSkill,
   bounds,
   boundVotes,
-  engineTools,
 } from "../../src/core/bound.ts";
 import type { Facts, Part, Subject } from "../../src/core/facts.ts";
 import type { SkillSettings } from "../../src/core/policy.ts";
+import { engineTools } from "../../src/core/tool_names.ts";
 import { boundingSkill, command, part, pathGlob, questionOf, root, tries } from "./decide_generators.ts";
 
 type Settings = Pick<SkillSettings, "undeclaredTools" | "combineBounds">;

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { afterEach, beforeEach, describe, test } from "bun:test";
 import type { SkillDesk } from "../../src/agent/ports.ts";
-import { engineTools } from "../../src/core/bound.ts";
+import { builtins, mainArgument } from "../../src/core/tool_names.ts";
 import { builtinTools, toolNames } from "../../src/tools/registry.ts";
 import { call, makeWorkspace, type Workspace } from "./workspace.ts";
 
@@ -44,7 +44,36 @@ describe("the built-in tools", () => {
       "load_skill",
       "complete_skill",
     ]]);
-    assertEquals(engine.filter((name) => !engineTools.includes(name)), []);
+  });
+
+  test("are what the table in core says of them", () => {
+    const ws = makeWorkspace();
+    // More than the least that a call can be.
+    const texts: { readonly [tool: string]: string } = { shell: "rm x", fetch_url: "https://example.com/" };
+    const kinds = { command: "part", path: "path", host: "host", skill: "call" } as const;
+    const seen = builtinTools.map((tool) => {
+      const name = mainArgument(tool.name) ?? "none";
+      const text = texts[tool.name] ?? "x";
+      const { risk, subjects } = tool.inspect({ [name]: text }, ws.at);
+      return {
+        name: tool.name,
+        engine: tool.engine === true,
+        kind: subjects[0].kind,
+        reads: risk === "read",
+        takes: (tool.inputSchema["properties"] as { [argument: string]: { type?: string } })[name]?.type,
+      };
+    });
+    ws.remove();
+    assertEquals(
+      seen,
+      builtins.map(({ name, engine, matcher, reads }) => ({
+        name,
+        engine,
+        kind: kinds[matcher],
+        reads,
+        takes: "string",
+      })),
+    );
   });
 });
 

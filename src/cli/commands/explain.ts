@@ -5,7 +5,7 @@ import { isObject } from "../../core/text.ts";
 import { selectByPattern } from "../../core/trigger.ts";
 import { systemNetwork } from "../../runtime/network.ts";
 import { checkArguments } from "../../tools/arguments.ts";
-import { mainArgument } from "../../tools/main_argument.ts";
+import { mainArgument } from "../../core/tool_names.ts";
 import { builtinTools, toolNames } from "../../tools/registry.ts";
 import { listing } from "../agent_parts.ts";
 import { loadCatalog } from "../catalog.ts";
