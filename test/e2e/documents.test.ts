@@ -105,6 +105,12 @@ const table: { readonly [command: string]: How } = {
     run: (m) => m.writ(["policy", "show", "--origin", ...laptop]),
     says: "# user  ",
   },
+  "writ policy lint": { run: (m) => m.writ(["policy", "lint", ...laptop]), says: "[no-examples]" },
+  "writ policy diff OLD NEW": {
+    run: (m) => m.writ(["policy", "diff", ...laptop.slice(1), ...laptop.slice(1)]),
+    says: "0 of 5 calls would be decided otherwise",
+  },
+  "writ policy diff": { run: (m) => m.writ(["policy", "diff"]), code: 2 },
   "writ skill list": { run: (m) => m.writ(["skill", "list"]), says: "mainline-guardian" },
   "writ session list": { run: (m) => m.writ(["session", "list"]) },
   "writ session show ID": {
