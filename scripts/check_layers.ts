@@ -13,17 +13,18 @@ type Rule = {
 /** `outside`: npm packages and `node:` modules, by name or prefix. `types`: layers of which only types may be imported. */
 const table: { readonly [layer: string]: Rule } = {
   core: { own: [], outside: [] },
-  load: { own: ["core"], outside: ["yaml", "valibot", "re2js", "node:"] },
+  disk: { own: [], outside: ["node:"] },
+  load: { own: ["core", "disk"], outside: ["yaml", "valibot", "re2js", "node:"] },
   agent: { own: ["core"], outside: [] },
   provider: { own: ["core", "agent", "load"], outside: ["@anthropic-ai/sdk", "valibot", "node:"] },
   shell: { own: ["core"], outside: ["unbash"] },
   sandbox: { own: ["core"], outside: ["node:"] },
   tools: {
-    own: ["core", "shell", "sandbox"],
+    own: ["core", "disk", "shell", "sandbox"],
     types: ["agent"],
     outside: ["node:", "re2js", "ignore", "diff", "htmlparser2", "@cfworker/json-schema"],
   },
-  store: { own: ["core", "agent"], outside: ["node:"] },
+  store: { own: ["core", "disk", "agent"], outside: ["node:"] },
   runtime: { own: [], types: ["agent", "core"], outside: ["node:"] },
   cli: {
     own: ["core", "load", "agent", "provider", "tools", "store", "runtime", "shell", "sandbox"],

@@ -1,18 +1,10 @@
 // The user's `policy.d/approved.yaml`: rules that were approved for good at the prompt. The text is made here and checked
 // as any policy file is; people may edit it, and what they wrote stays.
-import { createHash } from "node:crypto";
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Document, isMap, isSeq, parseDocument, YAMLMap, YAMLSeq } from "yaml";
+import { sha256 } from "../disk/sha256.ts";
+import { writeWhole } from "../disk/whole_file.ts";
 import { isError, type Loaded, type Problem, showProblem } from "../core/problem.ts";
 import { byteLength, canonicalJson, hasHiddenCharacters } from "../core/text.ts";
 import { messageOf } from "../core/thrown.ts";
@@ -69,7 +61,7 @@ export function storeApproved(
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const before = readIfThere(file);
     const after = withApproved(before, file, entries, version);
-    if (after.ok && after.value !== before) writeWhole(realOr(file), after.value);
+    if (after.ok && after.value !== before) replace(realOr(file), after.value);
     return after.ok ? { ok: true, value: file, problems: [] } : after;
   } catch (error) {
     return refused(
@@ -131,7 +123,7 @@ function mapAt(document: Document, key: string): YAMLMap {
 
 // Ids stand in every log, so that one rule has the same id whatever else the file holds.
 function idOf(entry: ApprovedEntry): string {
-  return `approved-${createHash("sha256").update(keyOf(entry)).digest("hex").slice(0, 10)}`;
+  return `approved-${sha256(keyOf(entry)).slice(0, 10)}`;
 }
 
 function keyOf(entry: string | { readonly [key: string]: unknown }): string {
@@ -149,17 +141,11 @@ function readIfThere(file: string): string | undefined {
   }
 }
 
-function writeWhole(file: string, text: string): void {
+// Under one name, so that what a writer left behind that was stopped is gone with the next.
+function replace(file: string, text: string): void {
   const draft = join(dirname(file), `.${approvedName}.new`);
   rmSync(draft, { force: true });
-  const handle = openSync(draft, "wx", 0o600);
-  try {
-    writeFileSync(handle, text);
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-  renameSync(draft, file);
+  writeWhole(file, text, draft);
 }
 
 function refused(code: string, message: string): Loaded<never> {

@@ -1,8 +1,8 @@
 // Folders of skills: which skills are in them, the body of one when it is wanted, and the files attached to it.
-import { createHash } from "node:crypto";
 import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
 import { platform } from "node:os";
 import { basename, isAbsolute, join, resolve } from "node:path";
+import { sha256 } from "../disk/sha256.ts";
 import { isEmbedded } from "./assets.ts";
 import { NotRegular, readHead, readWhole } from "./file_head.ts";
 import { type FrontMatter, frontMatterCap, type FrontMatterFault, splitFrontMatter } from "./front_matter.ts";
@@ -254,7 +254,7 @@ export function readSkillBody(skill: Skill): BodyRead {
       body: {
         body,
         bytes: Buffer.byteLength(text.slice(parsed.bodyStart)),
-        sha256: createHash("sha256").update(whole.bytes).digest("hex"),
+        sha256: sha256(whole.bytes),
         files: attachedFiles(skill),
       },
     };

@@ -1,5 +1,4 @@
 // Whether what a workspace brings counts: what that is, a hash over it, and the answers that were given before.
-import { createHash } from "node:crypto";
 import {
   closeSync,
   constants,
@@ -11,11 +10,10 @@ import {
   readFileSync,
   readlinkSync,
   realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { sha256 } from "../disk/sha256.ts";
+import { writeWhole } from "../disk/whole_file.ts";
 import { isWithin, relativeTo } from "../core/path.ts";
 import type { Problem } from "../core/problem.ts";
 import { isObject } from "../core/text.ts";
@@ -166,10 +164,6 @@ function shownPath(path: string, root: string): string {
   return inner === undefined ? path : inner || ".";
 }
 
-function sha256(data: string | Uint8Array): string {
-  return createHash("sha256").update(data).digest("hex");
-}
-
 /** Answers by root and hash, the newest last. */
 export type TrustStore = { readonly answers: readonly StoredAnswer[]; readonly problems: readonly Problem[] };
 export type StoredAnswer = { readonly root: string; readonly hash: string; readonly answer: TrustAnswer };
@@ -211,13 +205,7 @@ export function storeTrust(stateFolder: string, answer: StoredAnswer): void {
     answers: [...others.slice(-(mostAnswers - 1)), answer],
   };
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const draft = `${path}.${sha256(JSON.stringify(kept)).slice(0, 16)}.tmp`;
-  try {
-    writeFileSync(draft, `${JSON.stringify(kept, null, 2)}\n`, { mode: 0o600 });
-    renameSync(draft, path);
-  } finally {
-    rmSync(draft, { force: true });
-  }
+  writeWhole(path, `${JSON.stringify(kept, null, 2)}\n`);
 }
 
 function isStoredAnswer(value: unknown): value is StoredAnswer {

@@ -1,5 +1,5 @@
 // The hash chain of a session log: how a line is sealed, and what a check of the bytes finds.
-import { createHash } from "node:crypto";
+import { sha256 } from "../disk/sha256.ts";
 import type { Draft, Event } from "../core/event.ts";
 import { firstHash } from "../core/session.ts";
 
@@ -75,8 +75,4 @@ function checkLine(line: Uint8Array, seq: number, prev: string): Event | string 
   if (event.seq !== seq) return `the event has seq ${event.seq}, expected ${seq}`;
   if (event.prev !== prev) return "the event does not follow the one before it";
   return event;
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
 }

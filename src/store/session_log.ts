@@ -16,6 +16,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { syncFolder } from "../disk/whole_file.ts";
 import { LogFailure } from "../agent/ports.ts";
 import type { Draft, Event } from "../core/event.ts";
 import { firstHash } from "../core/session.ts";
@@ -230,15 +231,6 @@ function lockOrThrow(folder: string, id: string): () => void {
   }
   if ("release" in lock) return lock.release;
   throw new LogFailure("session_busy", `session \`${id}\` is open in ${lock.heldBy}; end that first`);
-}
-
-function syncFolder(folder: string): void {
-  const handle = openSync(folder, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
 }
 
 function cannot(verb: string, path: string, error: unknown): LogFailure {

@@ -1,4 +1,5 @@
 // edit_file: one exact piece of a file is replaced by another; everything around it keeps its bytes.
+import { sha256 } from "../disk/sha256.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import type { Args } from "../core/message.ts";
 import { flagArg, textArg } from "./arguments.ts";
@@ -6,7 +7,6 @@ import { diffPreview } from "./diff_preview.ts";
 import { fileText, lineAt } from "./file_text.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
 import { type KnownFile, knownFile, redactionError } from "./known_file.ts";
-import { sha256 } from "./open_file.ts";
 import { changed, replaceFile } from "./replace_file.ts";
 import { replaceText } from "./replace_text.ts";
 import { done, failed, plural, showPath } from "./tool_outcome.ts";

@@ -1,8 +1,9 @@
 // What write_file and edit_file must know of a file before they change it.
 import { type BigIntStats, closeSync, lstatSync } from "node:fs";
+import { sha256 } from "../disk/sha256.ts";
 import { codeOf } from "../core/thrown.ts";
 import type { ToolContext } from "../agent/ports.ts";
-import { type NotOpened, openFile, readAll, sha256 } from "./open_file.ts";
+import { type NotOpened, openFile, readAll } from "./open_file.ts";
 import { failed, plural, showPath } from "./tool_outcome.ts";
 
 export type KnownFile = {

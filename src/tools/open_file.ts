@@ -1,5 +1,4 @@
 // Files are opened by the path that was judged: never through a link at its end, and looked at again once open.
-import { createHash } from "node:crypto";
 import {
   type BigIntStats,
   closeSync,
@@ -46,8 +45,8 @@ export function openFile(path: string, place: Pick<Place, "root">): OpenFile | N
   }
 }
 
-/** Flags that neither follow a link at the end of the path nor wait for the other end of a FIFO. */
-export const noFollow = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+// Neither follows a link at the end of the path nor waits for the other end of a FIFO.
+const noFollow = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /** Whether an open file is the one that `path` names, no link followed. */
 export function isWhereExpected(fd: number, path: string): boolean {
@@ -81,10 +80,6 @@ export function readAll(fd: number, cap: number): Uint8Array<ArrayBuffer> | unde
     if (got === 0) return buffer.subarray(0, length);
     length += got;
   }
-}
-
-export function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
 }
 
 function kindRefusal(stat: BigIntStats, path: string, shown: string): NotOpened | undefined {

@@ -1,11 +1,12 @@
 // read_file: text of one file, whole or by lines, exactly as it stands on disk.
 import { closeSync, readSync } from "node:fs";
 import { setImmediate as breathe } from "node:timers/promises";
+import { sha256 } from "../disk/sha256.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import { numberArg, textArg } from "./arguments.ts";
 import { binaryKind, fileText, type Page, pageOf } from "./file_text.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
-import { type OpenFile, openFile, readAll, sha256 } from "./open_file.ts";
+import { type OpenFile, openFile, readAll } from "./open_file.ts";
 import { done, failed, plural, showPath } from "./tool_outcome.ts";
 
 const defaultLimit = 2000;

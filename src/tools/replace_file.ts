@@ -1,27 +1,21 @@
 // Writing a file in one step: whoever looks sees the old bytes or the new ones, and a link swapped in does not lead away.
-import { randomUUID } from "node:crypto";
 import {
   type BigIntStats,
-  closeSync,
-  constants,
   existsSync,
   fchmodSync,
   fchownSync,
-  fsyncSync,
   lstatSync,
   mkdirSync,
-  openSync,
   realpathSync,
-  renameSync,
   unlinkSync,
-  writeSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import process from "node:process";
+import { draftBeside, renameDraft, writeNew } from "../disk/whole_file.ts";
 import { codeOf, messageOf } from "../core/thrown.ts";
 import type { Place } from "../agent/ports.ts";
 import { pathChanged } from "./judged_path.ts";
-import { isWhereExpected, noFollow, type NotOpened } from "./open_file.ts";
+import { isWhereExpected, type NotOpened } from "./open_file.ts";
 import { failed, showPath } from "./tool_outcome.ts";
 
 /**
@@ -40,12 +34,16 @@ export function replaceFile(
   try {
     if (realpathSync(nearestFolder(folder)) !== nearestFolder(folder)) return pathChanged(shown);
     mkdirSync(folder, { recursive: true });
-    temporary = join(folder, `.${randomUUID()}.tmp`);
-    if (!writeNew(temporary, bytes, before)) return pathChanged(shown);
+    const draft = temporary = draftBeside(path);
+    const isExpected = (fd: number) => {
+      if (!isWhereExpected(fd, draft)) return false;
+      if (before !== undefined) keepOwnerAndMode(fd, before);
+      return true;
+    };
+    if (!writeNew(draft, bytes, before === undefined ? 0o666 : 0o600, isExpected)) return pathChanged(shown);
     if (!isAsBefore(path, before)) return changed(shown);
-    renameSync(temporary, path);
+    renameDraft(draft, path);
     temporary = undefined;
-    syncFolder(folder);
     return undefined;
   } catch (error) {
     return writeFailure(error, shown);
@@ -65,23 +63,6 @@ function nearestFolder(folder: string): string {
   return existsSync(folder) || dirname(folder) === folder ? folder : nearestFolder(dirname(folder));
 }
 
-// Created, never reused; on disk before it takes the place of the old file.
-function writeNew(path: string, bytes: Uint8Array, before: BigIntStats | undefined): boolean {
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | noFollow;
-  const fd = openSync(path, flags, before === undefined ? 0o666 : 0o600);
-  try {
-    if (!isWhereExpected(fd, path)) return false;
-    for (let offset = 0; offset < bytes.length;) {
-      offset += writeSync(fd, bytes, offset, bytes.length - offset);
-    }
-    if (before !== undefined) keepOwnerAndMode(fd, before);
-    fsyncSync(fd);
-    return true;
-  } finally {
-    closeSync(fd);
-  }
-}
-
 function keepOwnerAndMode(fd: number, before: BigIntStats): void {
   if (process.platform === "win32") return;
   if (process.getuid?.() === 0) fchownSync(fd, Number(before.uid), Number(before.gid));
@@ -93,20 +74,6 @@ function isAsBefore(path: string, before: BigIntStats | undefined): boolean {
   if (now === undefined || before === undefined) return now === undefined && before === undefined;
   return now.isFile() && now.dev === before.dev && now.ino === before.ino && now.size === before.size &&
     now.mtimeNs === before.mtimeNs;
-}
-
-// Makes the new name durable; not every file system can, and the write itself is done.
-function syncFolder(folder: string): void {
-  try {
-    const fd = openSync(folder, constants.O_RDONLY);
-    try {
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
-  } catch {
-    return;
-  }
 }
 
 function remove(path: string): void {

@@ -1,4 +1,5 @@
 // write_file: a file gets exactly this content, in one step.
+import { sha256 } from "../disk/sha256.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import { textArg } from "./arguments.ts";
 import { diffPreview } from "./diff_preview.ts";
@@ -6,7 +7,6 @@ import { fileText, lineCount } from "./file_text.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
 import { isFree, knownFile, redactionError } from "./known_file.ts";
 import { changed, replaceFile } from "./replace_file.ts";
-import { sha256 } from "./open_file.ts";
 import { done, failed, plural, showPath } from "./tool_outcome.ts";
 
 export const writeFile: Tool = {
