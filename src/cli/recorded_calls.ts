@@ -5,12 +5,12 @@ import { emptyGateState, type GateState } from "../core/gate.ts";
 import type { Mode } from "../core/facts.ts";
 import type { Args } from "../core/message.ts";
 import type { StandingSkill } from "../agent/standing.ts";
-import { type Matcher, specifierOf } from "../core/tool_names.ts";
+import { mainArgument, type Matcher, specifierOf } from "../core/tool_names.ts";
 import { wildcard } from "../core/text.ts";
 import type { Rule } from "../core/rule.ts";
 import type { RuleExample } from "../load/policy_rules.ts";
 import { showPosition } from "../core/problem.ts";
-import { mainArgument } from "../tools/main_argument.ts";
+import { mainArgument } from "../core/tool_names.ts";
 import { builtinTools } from "../tools/registry.ts";
 
 export type PastCall = {
