@@ -1,59 +1,83 @@
-// One process per session: a lock file that names its holder. A holder that no longer lives holds nothing.
-import { closeSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
+// One process per session: a file whose name says who holds it. A holder that no longer lives holds nothing.
+// The name is the whole claim. It is there at once, it is nobody else's, and that of a dead process can be removed by
+// anybody; a file that is created first and signed then, or taken over, has a moment in which two may hold it.
+import { closeSync, openSync, readdirSync, readFileSync, unlinkSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import { codeOf } from "../core/thrown.ts";
 
-/** Takes the lock at once or says who has it. `release` may be called more than once. */
+/** How often others are looked for before they are taken for holders, and how long a pause may be. */
+const rounds = 25;
+const pauseMs = 4;
+
+/**
+ * Takes the lock or says who has it, within about a tenth of a second. The claims lie beside each other as
+ * `<path>.<process>-<start>`. `release` may be called more than once.
+ */
 export function takeLock(path: string): { readonly release: () => void } | { readonly heldBy: string } {
-  for (let attempt = 0; attempt < 3; attempt++) {
-    const file = createNew(path);
-    if (file !== undefined) {
-      sign(file, path);
-      return { release: () => releaseLock(path) };
-    }
-    const holder = readHolder(path);
-    if (holder === undefined) continue;
-    const pid = Number(holder.split(" ")[0]);
-    if (Number.isInteger(pid) && holderId(pid) === holder && isAlive(pid)) {
-      return { heldBy: `process ${pid}` };
-    }
-    removeIfStill(path, holder);
+  const own = `${path}.${nameOf(process.pid)}`;
+  if (!claim(own)) return { heldBy: `process ${process.pid}` };
+  let other: string | undefined;
+  for (let round = 0; round < rounds; round++) {
+    const others = otherClaims(path, own);
+    if (others.length === 0) return { release: () => remove(own) };
+    // Of two that come at the same time one must step back, and the same one on both sides.
+    other = others.find((name) => name < own) ?? others[0];
+    if (others.some((name) => name < own)) {
+      remove(own);
+      pause();
+      claim(own);
+    } else pause();
   }
-  return { heldBy: "another process" };
+  remove(own);
+  return { heldBy: `process ${processOf(other ?? own)}` };
 }
 
-function createNew(path: string): number | undefined {
+function claim(file: string): boolean {
   try {
-    return openSync(path, "wx", 0o600);
+    closeSync(openSync(file, "wx", 0o600));
+    return true;
   } catch (error) {
-    if (codeOf(error) === "EEXIST") return undefined;
+    if (codeOf(error) === "EEXIST") return false;
     throw error;
   }
 }
 
-function sign(file: number, path: string): void {
-  try {
-    writeSync(file, holderId(process.pid));
-  } catch (error) {
-    releaseLock(path);
-    throw error;
-  } finally {
-    closeSync(file);
-  }
+/** Claims of other processes that live; those of dead ones are removed. */
+function otherClaims(path: string, own: string): readonly string[] {
+  const folder = dirname(path);
+  const files = readdirSync(folder).filter((name) => name.startsWith(`${basename(path)}.`)).map((name) =>
+    join(folder, name)
+  );
+  return files.filter((file) => {
+    if (file === own) return false;
+    if (isAlive(file, path)) return true;
+    remove(file);
+    return false;
+  });
 }
 
-// A process id alone may be reused; with its start time it may not.
-function holderId(pid: number): string {
+function isAlive(file: string, path: string): boolean {
+  const pid = processOf(file);
+  return Number.isInteger(pid) && pid > 0 && `${path}.${nameOf(pid)}` === file && runs(pid);
+}
+
+function processOf(file: string): number {
+  return Number(/\.(\d+)-\d*$/.exec(file)?.[1]);
+}
+
+// A process id alone may be reused; with its start time it may not. One that is dead but not collected does not count.
+function nameOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const started = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
-    return `${pid} ${started}`;
+    const [state, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return state === "Z" || state === "X" ? "dead" : `${pid}-${rest[18]}`;
   } catch {
-    return `${pid} -`;
+    return `${pid}-`;
   }
 }
 
-function isAlive(pid: number): boolean {
+function runs(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
@@ -62,22 +86,16 @@ function isAlive(pid: number): boolean {
   }
 }
 
-function readHolder(path: string): string | undefined {
+function remove(file: string): void {
   try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return undefined;
-  }
-}
-
-function removeIfStill(path: string, holder: string): void {
-  if (readHolder(path) === holder) releaseLock(path);
-}
-
-function releaseLock(path: string): void {
-  try {
-    unlinkSync(path);
+    unlinkSync(file);
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
   }
+}
+
+const still = new Int32Array(new SharedArrayBuffer(4));
+
+function pause(): void {
+  Atomics.wait(still, 0, 0, 1 + Math.random() * pauseMs);
 }

@@ -384,6 +384,24 @@ describe("a resume is refused", () => {
     });
   });
 
+  test("to all but one of those that come at the same time, also after a crash", async () => {
+    await withSession(async (m, args, id) => {
+      for (let round = 0; round < 4; round++) {
+        m.write(`state/writ/sessions/${id}/lock.999999999-1`, "");
+        const all = await Promise.all(
+          Array.from({ length: 6 }, (_, i) => m.writ(["run", ...args, "--resume", id, `${round} ${i}`])),
+        );
+        assertEquals(all.filter((r) => r.code !== 0 && r.code !== 2), []);
+        const refused = all.filter((r) => r.code === 2);
+        assertEquals(refused.filter((r) => !r.stderr.includes(`session \`${id}\` is open in process `)), []);
+        const events = await soundLog(m, id);
+        const said = eventsOf(events, "user.message").filter((e) => e.data.content.startsWith(`${round} `));
+        assertEquals(said.length, all.length - refused.length);
+        assert(said.length > 0);
+      }
+    });
+  });
+
   test("from another workspace", async () => {
     await withSession(async (m, args, id) => {
       const before = readFileSync(m.logPath(id));

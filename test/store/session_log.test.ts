@@ -89,7 +89,9 @@ describe("session log", () => {
     const path = written(["a", "b", "c"]);
     const lines = readFileSync(path, "utf8").trimEnd().split("\n");
     const [a = "", b = "", c = ""] = lines;
-    for (const [name, kept] of [["dropped", [a, c]], ["swapped", [b, a, c]], ["first dropped", [b, c]]] as const) {
+    for (
+      const [name, kept] of [["dropped", [a, c]], ["swapped", [b, a, c]], ["first dropped", [b, c]]] as const
+    ) {
       const report = checkChain(Buffer.from(`${kept.join("\n")}\n`));
       assert(report.damage !== undefined, name);
     }
@@ -106,7 +108,7 @@ describe("session log", () => {
 
   test("a lock whose holder no longer lives is taken over", () => {
     written(["a"]);
-    writeFileSync(join(dir, "s1", "lock"), "999999 12345");
+    writeFileSync(join(dir, "s1", "lock.999999-12345"), "");
     resumeLog(dir, "s1").log.close();
     assertEquals(readdirSync(join(dir, "s1")), ["log.jsonl"]);
   });
