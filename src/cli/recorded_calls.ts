@@ -10,7 +10,6 @@ import { wildcard } from "../core/text.ts";
 import type { Rule } from "../core/rule.ts";
 import type { RuleExample } from "../load/policy_rules.ts";
 import { showPosition } from "../core/problem.ts";
-import { mainArgument } from "../core/tool_names.ts";
 import { builtinTools } from "../tools/registry.ts";
 
 export type PastCall = {

@@ -11,7 +11,6 @@ import type { Event } from "../../core/event.ts";
 import { explain, type Explanation } from "../../core/explain.ts";
 import type { Args } from "../../core/message.ts";
 import { exitCodes } from "../../core/outcome.ts";
-import { mainArgument } from "../../core/tool_names.ts";
 import { canonicalJson, escapeLine } from "../../core/text.ts";
 import { compileAllowedTool } from "../../load/allowed_tool.ts";
 import { sessionsFolder } from "../../load/locate.ts";
