@@ -1,4 +1,5 @@
 // Host patterns of rules, brought to the form in which hosts are judged.
+import { canonicalHost, isAddress } from "../core/host.ts";
 import type { HostPattern } from "../core/rule.ts";
 
 /**
@@ -15,27 +16,20 @@ export function parseHostPattern(text: string): HostPattern | { readonly error: 
   const under = text.startsWith("*.");
   const name = under ? text.slice(2) : text;
   if (name.includes("*")) return { error: "`*` stands alone or at the start, as in `*.example.com`" };
-  const host = canonicalHost(name);
+  const host = readHost(name);
   if (host === undefined) return { error: "it is no host name or address" };
   if (!under) return { kind: "exact", host };
   return isAddress(host) ? { error: "an address has no subdomains" } : { kind: "under", domain: host };
 }
 
-/** Undefined when the text is no host, or names a port. */
-export function canonicalHost(text: string): string | undefined {
+// Undefined when the text is no host, or names a port.
+function readHost(text: string): string | undefined {
   const bare = text.startsWith("[") && text.endsWith("]") ? text.slice(1, -1) : text;
   const sixth = bare.includes(":");
   const address = `http://${sixth ? `[${bare}]` : bare}/`;
   if (bare === "" || (sixth && !/^[0-9a-f:.]+$/i.test(bare)) || !URL.canParse(address)) return undefined;
   const url = new URL(address);
   if (url.port !== "" || url.pathname !== "/" || url.username !== "") return undefined;
-  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.+$/, "");
-  const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(host);
-  if (mapped === null) return host === "" ? undefined : host;
-  const [high, low] = [parseInt(mapped[1] ?? "", 16), parseInt(mapped[2] ?? "", 16)];
-  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
-}
-
-function isAddress(host: string): boolean {
-  return host.includes(":") || /^\d+(\.\d+){3}$/.test(host);
+  const host = canonicalHost(url.hostname);
+  return host === "" ? undefined : host;
 }

@@ -3,10 +3,11 @@
 import { sha256 } from "../disk/sha256.ts";
 import type { Addresses, Network, Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import type { HostFact } from "../core/facts.ts";
+import { isAddress } from "../core/host.ts";
 import type { Args } from "../core/message.ts";
 import { capText } from "../core/text.ts";
 import { numberArg, textArg } from "./arguments.ts";
-import { hostFact, type HostFault, isAddress } from "./host_fact.ts";
+import { hostFact, type HostFault } from "./host_fact.ts";
 import type { GetFault, GetLimits, Reply } from "./http_get.ts";
 import { done, failed, plural } from "./tool_outcome.ts";
 
