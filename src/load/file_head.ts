@@ -31,10 +31,8 @@ export function readHead(
   // What an earlier file has left over, when reading it ended within a character.
   decoder.decode();
   if (isEmbedded(path)) return decoder.decode(readFileSync(path).subarray(0, maxBytes), { stream: true });
-  // The file may have been exchanged for a pipe since.
-  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  const file = openRegular(path);
   try {
-    if (!fstatSync(file).isFile()) throw new NotRegular("not a regular file");
     return readUntil(file, maxBytes, enough);
   } finally {
     closeSync(file);
@@ -66,16 +64,43 @@ export function readWhole(path: string, maxBytes: number): WholeFile {
   if (!facts.isFile()) throw new NotRegular("not a regular file");
   if (facts.size > maxBytes) return { ok: false, size: facts.size };
   if (isEmbedded(path)) return { ok: true, bytes: readFileSync(path) };
-  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  const file = openRegular(path);
   try {
     const opened = fstatSync(file);
-    if (!opened.isFile()) throw new NotRegular("not a regular file");
     if (opened.size > maxBytes) return { ok: false, size: opened.size };
     const bytes = readUpTo(file, maxBytes + 1, opened.size);
     return bytes.length > maxBytes ? { ok: false, size: fstatSync(file).size } : { ok: true, bytes };
   } finally {
     closeSync(file);
   }
+}
+
+/** The first `maxBytes` of a file and whether there are more. Throws as `readHead` does. */
+export function readStart(
+  path: string,
+  maxBytes: number,
+): { readonly bytes: Uint8Array; readonly more: boolean } {
+  if (!statSync(path).isFile()) throw new NotRegular("not a regular file");
+  const file = openRegular(path);
+  try {
+    const bytes = readUpTo(file, maxBytes + 1, maxBytes);
+    return { bytes: bytes.subarray(0, maxBytes), more: bytes.length > maxBytes };
+  } finally {
+    closeSync(file);
+  }
+}
+
+// The file may have been exchanged for a pipe since it was looked at.
+function openRegular(path: string): number {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    if (fstatSync(file).isFile()) return file;
+  } catch (error) {
+    closeSync(file);
+    throw error;
+  }
+  closeSync(file);
+  throw new NotRegular("not a regular file");
 }
 
 // A file that grows while it is read ends at the cap, not at the end of the disk.

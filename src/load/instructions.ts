@@ -1,8 +1,8 @@
 // Instruction files of a trusted workspace (AGENTS.md and the like), from the root down to the current folder.
-import { closeSync, constants, fstatSync, openSync, realpathSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { isWithin, relativeTo } from "../core/path.ts";
-import { readUpTo } from "./locate.ts";
+import { readStart } from "./file_head.ts";
 
 /** Bytes that are read of one file, and of all together. */
 const fileCap = 32 * 1024;
@@ -31,19 +31,14 @@ export function readInstructions(
 }
 
 function readFile(path: string, root: string, seen: Set<string>, cap: number): string | undefined {
-  let file: number | undefined;
   try {
     const real = realpathSync(path);
     if (!isWithin(real, root) || seen.has(real) || cap <= 0) return undefined;
     seen.add(real);
-    file = openSync(real, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    if (!fstatSync(file).isFile()) return undefined;
-    const bytes = readUpTo(file, cap + 1);
-    const text = new TextDecoder().decode(bytes.subarray(0, cap));
-    return bytes.length > cap ? `${text}\n[… the rest of this file was not read …]` : text;
+    const { bytes, more } = readStart(real, cap);
+    const text = new TextDecoder().decode(bytes);
+    return more ? `${text}\n[… the rest of this file was not read …]` : text;
   } catch {
     return undefined;
-  } finally {
-    if (file !== undefined) closeSync(file);
   }
 }

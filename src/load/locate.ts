@@ -1,18 +1,10 @@
 // Where policy files, skills, state and the workspace are. Everything ambient comes in as a value.
-import {
-  closeSync,
-  constants,
-  lstatSync,
-  openSync,
-  readSync,
-  realpathSync,
-  type Stats,
-  statSync,
-} from "node:fs";
+import { lstatSync, realpathSync, type Stats, statSync } from "node:fs";
 import { dirname, isAbsolute, join, normalize, parse, resolve } from "node:path";
 import type { SkillTier } from "../core/policy.ts";
 import type { Loaded, Problem } from "../core/problem.ts";
 import { codeOf } from "../core/thrown.ts";
+import { readHead } from "./file_head.ts";
 
 export type Surroundings = {
   readonly env: { readonly [name: string]: string | undefined };
@@ -135,28 +127,11 @@ export function realOr(path: string): string {
   }
 }
 
-/** At most `most` bytes from where the file stands. */
-export function readUpTo(file: number, most: number): Uint8Array {
-  const buffer = new Uint8Array(most);
-  let length = 0;
-  while (length < most) {
-    const count = readSync(file, buffer, length, most - length, null);
-    if (count === 0) break;
-    length += count;
-  }
-  return buffer.slice(0, length);
-}
-
 function readSmall(path: string): string | undefined {
-  let file: number | undefined;
   try {
-    if (!statSync(path).isFile()) return undefined;
-    file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    return new TextDecoder().decode(readUpTo(file, 4096));
+    return readHead(path, 4096, () => false);
   } catch {
     return undefined;
-  } finally {
-    if (file !== undefined) closeSync(file);
   }
 }
 

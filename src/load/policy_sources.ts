@@ -1,19 +1,11 @@
 // Which policy files the layers have, and reading one when it may be read: a regular file, within the cap, UTF-8, and of the machine layer only what root
 // alone can write.
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  realpathSync,
-  type Stats,
-} from "node:fs";
+import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Loaded, Problem } from "../core/problem.ts";
 import { codeOf, messageOf } from "../core/thrown.ts";
-import { isMissing, isOn, lstat, machineFolder, readUpTo, type Surroundings, userFolder } from "./locate.ts";
+import { readWhole } from "./file_head.ts";
+import { isMissing, isOn, lstat, machineFolder, type Surroundings, userFolder } from "./locate.ts";
 import { policyCap, type PolicyLayer } from "./policy_file.ts";
 
 /** A file that is to be read: `named` ones were asked for by name, so that they must be there. */
@@ -101,12 +93,24 @@ function layerSources(
 export function readPolicyFile(source: PolicySource, at: Surroundings): Loaded<PolicyBytes | undefined> {
   const { layer, path } = source;
   const fail = (problem: Problem): Loaded<never> => ({ ok: false, problems: [problem] });
-  let file: number;
-  let real: string;
   try {
-    real = realpathSync(path);
-    // A pipe under this name must not keep the start waiting.
-    file = openSync(real, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    const real = realpathSync(path);
+    const fault = kindFault(path, statSync(real)) ??
+      (layer === "machine" ? machineFault([path, real], at) : undefined);
+    if (fault !== undefined) return fail(fault);
+    const whole = readWhole(real, policyCap);
+    if (!whole.ok) return fail(tooLarge(path, whole.size));
+    const text = decode(whole.bytes);
+    if (text !== undefined) {
+      return { ok: true, value: { layer, path, real, bytes: whole.bytes, text }, problems: [] };
+    }
+    return fail({
+      code: "not-utf8",
+      severity: "error",
+      message: "the policy file is not UTF-8 text",
+      at: { file: path, line: 1, col: 1 },
+      hint: "save it as UTF-8",
+    });
   } catch (error) {
     if (!isMissing(error)) return fail(unreadable(path, error));
     const dangling = lstat(path) !== undefined;
@@ -117,26 +121,6 @@ export function readPolicyFile(source: PolicySource, at: Surroundings): Loaded<P
       message: dangling ? `the link \`${path}\` leads nowhere` : `there is no policy file \`${path}\``,
       hint: "check the path given by `--policy` or `WRIT_POLICY`; `writ help policy` shows a first policy",
     });
-  }
-  try {
-    const stat = fstatSync(file);
-    const fault = kindFault(path, stat) ?? (layer === "machine" ? machineFault([path, real], at) : undefined);
-    if (fault !== undefined) return fail(fault);
-    const bytes = readUpTo(file, policyCap + 1);
-    if (bytes.length > policyCap) return fail(tooLarge(path, `more than ${policyCap}`));
-    const text = decode(bytes);
-    if (text !== undefined) return { ok: true, value: { layer, path, real, bytes, text }, problems: [] };
-    return fail({
-      code: "not-utf8",
-      severity: "error",
-      message: "the policy file is not UTF-8 text",
-      at: { file: path, line: 1, col: 1 },
-      hint: "save it as UTF-8",
-    });
-  } catch (error) {
-    return fail(unreadable(path, error));
-  } finally {
-    closeSync(file);
   }
 }
 
@@ -158,10 +142,10 @@ function kindFault(path: string, stat: Stats): Problem | undefined {
       expected: "a policy file",
     };
   }
-  return stat.size > policyCap ? tooLarge(path, `${stat.size}`) : undefined;
+  return undefined;
 }
 
-function tooLarge(path: string, bytes: string): Problem {
+function tooLarge(path: string, bytes: number): Problem {
   return {
     code: "too-large",
     severity: "error",

@@ -1,23 +1,13 @@
 // Whether what a workspace brings counts: what that is, a hash over it, and the answers that were given before.
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  realpathSync,
-} from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { sha256 } from "../disk/sha256.ts";
 import { writeWhole } from "../disk/whole_file.ts";
 import { isWithin, relativeTo } from "../core/path.ts";
 import type { Problem } from "../core/problem.ts";
 import { isObject } from "../core/text.ts";
-import { isMissing, readUpTo, realOr } from "./locate.ts";
+import { readWhole } from "./file_head.ts";
+import { isMissing, realOr } from "./locate.ts";
 
 export type TrustSetting = "trusted" | "ask" | "untrusted";
 export type TrustAnswer = "trusted" | "untrusted";
@@ -138,21 +128,13 @@ function hashFolder(walk: Walk, path: string, depth: number): void {
 }
 
 function hashFile(walk: Walk, path: string): string {
-  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-  try {
-    const stat = fstatSync(file);
-    const size = stat.isFile() ? stat.size : 0;
-    if (walk.bytes + size > walk.limits.bytes) {
-      walk.complete = false;
-      return `size ${size}`;
-    }
-    const bytes = readUpTo(file, size + 1);
-    walk.bytes += bytes.length;
-    if (bytes.length > size) walk.complete = false;
-    return sha256(bytes);
-  } finally {
-    closeSync(file);
+  const whole = readWhole(path, walk.limits.bytes - walk.bytes);
+  if (whole.ok) {
+    walk.bytes += whole.bytes.length;
+    return sha256(whole.bytes);
   }
+  walk.complete = false;
+  return `size ${whole.size}`;
 }
 
 function line(walk: Walk, path: string, kind: string, detail: string): string {

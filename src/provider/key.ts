@@ -1,9 +1,9 @@
 // Where the model's key comes from: a variable, a file or a command. The key itself stands in no message.
 import { Buffer } from "node:buffer";
 import { spawn } from "node:child_process";
-import { open, stat } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import process from "node:process";
+import { NotRegular, readWhole } from "../load/file_head.ts";
 import { ModelFailure } from "../agent/ports.ts";
 import type { KeySource } from "../core/policy.ts";
 import { codeOf } from "../core/thrown.ts";
@@ -27,7 +27,7 @@ export function keyReader(
   { env = process.env, limitMs = 10_000 }: { readonly env?: Env; readonly limitMs?: number } = {},
 ): KeyReader {
   if ("env" in source) return async () => usable(env[source.env] ?? "", source);
-  if ("file" in source) return () => readKeyFile(source);
+  if ("file" in source) return async () => readKeyFile(source);
   let known: Promise<string> | undefined;
   return (how) => {
     if (known === undefined || how === "again") {
@@ -40,19 +40,14 @@ export function keyReader(
 }
 
 // Read at each request: it is small, and a change within one tick of the clock would not show in its times.
-async function readKeyFile(source: { readonly file: string }): Promise<string> {
+function readKeyFile(source: { readonly file: string }): string {
   try {
-    // Before opening: a pipe would wait for a writer.
-    if (!(await stat(source.file)).isFile()) throw noKey(source, "is not a regular file");
-    const file = await open(source.file);
-    try {
-      if ((await file.stat()).size > longestKey) throw noKey(source, `holds more than ${longestKey} bytes`);
-      return usable(await file.readFile("utf8"), source);
-    } finally {
-      await file.close();
-    }
+    const whole = readWhole(source.file, longestKey);
+    if (!whole.ok) throw noKey(source, `holds more than ${longestKey} bytes`);
+    return usable(new TextDecoder().decode(whole.bytes), source);
   } catch (error) {
     if (error instanceof ModelFailure) throw error;
+    if (error instanceof NotRegular) throw noKey(source, "is not a regular file");
     throw noKey(source, `could not be read (${codeOf(error) ?? unknown})`);
   }
 }
