@@ -2,7 +2,7 @@
 // has tried. Looks at the compiled policy alone; finds nothing where it cannot be sure.
 import { broadness } from "./broad.ts";
 import { commandRisk } from "./command_risk.ts";
-import type { Effect } from "./decision.ts";
+import type { Effect, Risk } from "./decision.ts";
 import type { Part } from "./facts.ts";
 import { absoluteGlob, type GlobBase } from "./glob.ts";
 import type { Layer, Policy } from "./policy.ts";
@@ -10,7 +10,7 @@ import { type Problem, showPosition } from "./problem.ts";
 import { commandCovers, coversRule, coversSubject, type Reaches } from "./rule_cover.ts";
 import type { Matchers, Reach, Rule } from "./rule.ts";
 import { shippedSets } from "./shipped_sets.ts";
-import { builtinsOf, enableableTools, mayNameOutsideTool } from "./tool_names.ts";
+import { builtinsOf, builtinTool, enableableTools, mayNameOutsideTool } from "./tool_names.ts";
 
 export type LintInput = {
   readonly policy: Pick<Policy, "layers" | "protect" | "tools" | "root">;
@@ -114,24 +114,19 @@ function switchedOff(rule: Rule, { policy }: LintInput): Why | undefined {
   };
 }
 
-const onlyRisk: { readonly [tool: string]: string } = {
-  list_files: "read",
-  search_text: "read",
-  git_diff: "read",
-  load_skill: "read",
-  find_skill: "read",
-  read_skill_file: "read",
-  complete_skill: "read",
-  edit_file: "write",
-  fetch_url: "network",
-};
+function onlyRisk(tool: string): Risk | undefined {
+  // A redirection to or from a file is judged as one of these two, at the risk of the whole command.
+  if (tool === "read_file" || tool === "write_file" || tool === "shell") return undefined;
+  if (tool === "fetch_url") return "network";
+  return builtinTool(tool)?.reads === true ? "read" : "write";
+}
 
 function impossibleRisk(rule: Rule): Why | undefined {
   const { risk } = rule;
   if (risk === undefined || rule.tools.some(mayNameOutsideTool)) return undefined;
   const tools = rule.tools.flatMap((tool) => builtinsOf(tool));
   const possible = tools.some((tool) => {
-    const only = onlyRisk[tool];
+    const only = onlyRisk(tool);
     return only === undefined || risk.some((r) => r === only);
   });
   if (possible) return undefined;
