@@ -1,6 +1,7 @@
 // What write_file and edit_file must know of a file before they change it.
 import { type BigIntStats, closeSync, lstatSync } from "node:fs";
 import { sha256 } from "../disk/sha256.ts";
+import { placeholderMark } from "../core/redact.ts";
 import { codeOf } from "../core/thrown.ts";
 import type { ToolContext } from "../agent/ports.ts";
 import { type NotOpened, openFile, readAll } from "./open_file.ts";
@@ -43,13 +44,11 @@ export function isFree(path: string): boolean {
   }
 }
 
-const placeholder = "[redacted:";
-
 /** Refuses text that holds what stands in for a secret: writing it would destroy the secret. */
 export function redactionError(
   text: string,
 ): { readonly code: string; readonly message: string } | undefined {
-  if (!text.includes(placeholder)) return undefined;
+  if (!text.includes(placeholderMark)) return undefined;
   return {
     code: "redacted_content",
     message:
