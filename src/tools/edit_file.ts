@@ -1,13 +1,13 @@
 // edit_file: one exact piece of a file is replaced by another; everything around it keeps its bytes.
-import { sha256 } from "../disk/sha256.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import type { Args } from "../core/message.ts";
 import { flagArg, textArg } from "./arguments.ts";
 import { diffPreview } from "./diff_preview.ts";
 import { fileText, lineAt } from "./file_text.ts";
-import { inspectPath, judgedPath } from "./judged_path.ts";
+import { judgedPath } from "./judged_path.ts";
 import { type KnownFile, knownFile, redactionError } from "./known_file.ts";
-import { changed, replaceFile } from "./replace_file.ts";
+import { inspectWrite, putFile } from "./put_file.ts";
+import { changed } from "./replace_file.ts";
 import { replaceText } from "./replace_text.ts";
 import { done, failed, plural, showPath } from "./tool_outcome.ts";
 
@@ -26,11 +26,7 @@ export const editFile: Tool = {
     required: ["path", "old", "new"],
     additionalProperties: false,
   },
-  inspect(args, place) {
-    const inspection = inspectPath("edit_file", "write", args, textArg(args, "path") ?? "", place);
-    const error = redactionError(textArg(args, "new") ?? "");
-    return error === undefined ? inspection : { ...inspection, errors: [...inspection.errors ?? [], error] };
-  },
+  inspect: (args, place) => inspectWrite("edit_file", args, place, "new"),
   preview(args, at) {
     const leads = judgedPath(args, textArg(args, "path") ?? "", at);
     const edit = leads.ok ? editOf(leads.path, args, at) : undefined;
@@ -85,10 +81,8 @@ function editOf(path: string, args: Args, at: ToolContext): Edit | (ToolOutcome 
 
 async function apply(edit: Edit, at: ToolContext): Promise<ToolOutcome> {
   const shown = showPath(edit.path, at);
-  await at.keepBefore(edit.path, edit.known.bytes);
-  const fault = replaceFile(edit.path, edit.bytes, edit.known.stat, at);
+  const fault = await putFile(edit.path, edit.bytes, edit.known, at);
   if (fault !== undefined) return fault;
-  at.seen.set(edit.path, sha256(edit.bytes));
   const lines = edit.places.slice(0, 20).map((place) => lineAt(edit.before, place)).join(", ");
   return done(`edited \`${shown}\`: ${plural(edit.places.length, "place")}, line ${lines}`, {
     data: { path: shown, places: edit.places.length },

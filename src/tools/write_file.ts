@@ -1,12 +1,12 @@
 // write_file: a file gets exactly this content, in one step.
-import { sha256 } from "../disk/sha256.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import { textArg } from "./arguments.ts";
 import { diffPreview } from "./diff_preview.ts";
 import { fileText, lineCount } from "./file_text.ts";
-import { inspectPath, judgedPath } from "./judged_path.ts";
+import { judgedPath } from "./judged_path.ts";
 import { isFree, knownFile, redactionError } from "./known_file.ts";
-import { changed, replaceFile } from "./replace_file.ts";
+import { inspectWrite, putFile } from "./put_file.ts";
+import { changed } from "./replace_file.ts";
 import { done, failed, plural, showPath } from "./tool_outcome.ts";
 
 export const writeFile: Tool = {
@@ -19,11 +19,7 @@ export const writeFile: Tool = {
     required: ["path", "content"],
     additionalProperties: false,
   },
-  inspect(args, place) {
-    const inspection = inspectPath("write_file", "write", args, textArg(args, "path") ?? "", place);
-    const error = redactionError(textArg(args, "content") ?? "");
-    return error === undefined ? inspection : { ...inspection, errors: [...inspection.errors ?? [], error] };
-  },
+  inspect: (args, place) => inspectWrite("write_file", args, place, "content"),
   preview(args, at) {
     const leads = judgedPath(args, textArg(args, "path") ?? "", at);
     if (!leads.ok) return undefined;
@@ -62,10 +58,8 @@ async function write(path: string, content: string, at: ToolContext): Promise<To
     }
     if (seen !== known.hash) return changed(shown);
   }
-  await at.keepBefore(path, known?.bytes);
-  const fault = replaceFile(path, bytes, known?.stat, at);
+  const fault = await putFile(path, bytes, known, at);
   if (fault !== undefined) return fault;
-  at.seen.set(path, sha256(bytes));
   const what = known === undefined ? "created" : "replaced";
   return done(
     `${what} \`${shown}\`: ${plural(lineCount(content), "line")}, ${plural(bytes.length, "byte")}`,
