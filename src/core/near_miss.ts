@@ -59,18 +59,19 @@ export type NearMissInput = {
 };
 
 /** Subjects that are looked at: nobody reads about more of them. */
-const mostSubjects = 100;
+const mostSubjects = 30;
 
 /**
  * The rules of the call's tool that did not match one of its subjects although something of them did, the nearest first;
  * each rule once, with the subject that it came closest to. Rules of equal standing keep their order. An allow rule is
- * no near miss of what is allowed without it.
+ * no near miss of what is allowed without it, or forbidden by a rule whatever it says.
  */
 export function nearMisses(input: NearMissInput): readonly NearMiss[] {
   const { layers, facts, standing, effects } = input;
   const subjects = facts.subjects.slice(0, mostSubjects).map((subject) => {
     const votes = votesOn(layers, facts, standing, subject);
-    return { subject, open: votes.some((v) => v.effect !== "allow") };
+    const forbidden = votes.some((v) => v.by === "rule" && v.effect === "deny");
+    return { subject, open: !forbidden && votes.some((v) => v.effect !== "allow") };
   });
   const search: Search = { ...input, subjects, allowing: allowingFacts(facts, standing.vouched) };
   const found = layers.flatMap((layer, index) =>
@@ -227,6 +228,13 @@ function hostMiss(pattern: HostPattern, host: HostFact): Miss | undefined {
   if (hostMatches(pattern, host)) return undefined;
   if (pattern.kind === "private" || pattern.kind === "any") {
     return { missed: "label", why: `\`${host.host}\` is no private address`, progress: 0 };
+  }
+  if (/^[0-9.]+$|:/.test(host.host)) {
+    return {
+      missed: "label",
+      why: `it names \`${showHost(pattern)}\`, the host is \`${host.host}\``,
+      progress: 0,
+    };
   }
   const wanted = (pattern.kind === "exact" ? pattern.host : pattern.domain).split(".").reverse();
   const has = host.host.split(".").reverse();

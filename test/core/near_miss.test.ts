@@ -126,6 +126,9 @@ describe("nearMisses() says what kept a rule from matching", () => {
     ["a shorter host", allow("fetch_url(docs.example.com)"), host("example.com"), [
       "label `docs` is missing in `example.com`",
     ]],
+    ["an address", allow("fetch_url(docs.example.com)"), host("93.184.216.34"), [
+      "it names `docs.example.com`, the host is `93.184.216.34`",
+    ]],
     ["an except", { deny: [{ tool: "read_file", path: "**/.env*", except: "**/.env.example" }] }, {
       ...file("read_file", "/ws/.env.example"),
     }, ["its `except` takes that out: **/.env.example"]],
@@ -160,6 +163,9 @@ describe("nearMisses() says what kept a rule from matching", () => {
       ...file("read_file", "/etc/a", { inWorkspace: false }),
     }, ["it is for calls sourced by skill:review; of the active skills none counts for it"]],
     ["another tool", allow("write_file(src/**)"), file("edit_file", "/ws/test/a"), []],
+    ["an allow of what a rule forbids", { ...allow("shell(git push origin)"), deny: ["shell(git push *)"] }, {
+      ...shell("git push x"),
+    }, []],
     ["a rule that matches", allow("shell(npm *)"), words("npm test"), []],
     ["an operand", allow("read_file(/etc/hosts)"), {
       ...words("cat /etc/passwd"),

@@ -104,6 +104,10 @@ describe("writ explain", () => {
         /^1\. path `\.\.\/x` as read_file: ask \(risk read\)$/m,
         /^ {3}leads to {2}\/.*\/x$/m,
       ]],
+      ["a private address in another spelling", ["fetch_url", "http://2130706433/"], [
+        /^deny by rule builtin\.private \(fetch_url\(@private\)\) at \(built in\):1:1: a private or loopback address$/m,
+        /^1\. host `127\.0\.0\.1` of `http:\/\/2130706433\/`, private or loopback: deny \(risk network\)$/m,
+      ]],
       ["a near miss", ["shell", "git stash"], [
         /^near miss: allow rule look \(.*\) at .*\/policy\.yaml:10:7: word 2 is `diff`, the call has `stash` \[git stash\]$/m,
       ]],
