@@ -44,8 +44,16 @@ export function capText(text: string, cap: number): { readonly text: string; rea
   const head = trimSurrogate(text.slice(0, half), "end");
   const tail = trimSurrogate(text.slice(text.length - half), "start");
   const left = text.length - head.length - tail.length;
-  return { text: `${head}\n[… ${left} characters cut …]\n${tail}`, cut: true };
+  return { text: head + cutMark(left) + tail, cut: true };
 }
+
+/** What stands in the place of so many characters. */
+export function cutMark(count: number): string {
+  return `\n[… ${count} characters cut …]\n`;
+}
+
+/** No cutMark is longer. */
+export const longestCutMark = cutMark(Number.MAX_SAFE_INTEGER).length;
 
 function trimSurrogate(text: string, side: "start" | "end"): string {
   const code = side === "end" ? text.charCodeAt(text.length - 1) : text.charCodeAt(0);

@@ -1,4 +1,5 @@
 // Text of unknown length in bounded memory: the beginning and the end are kept, the middle is counted.
+import { cutMark } from "../core/text.ts";
 
 export type CappedText = {
   add(text: string): void;
@@ -26,7 +27,7 @@ export function cappedText(cap: number): CappedText {
       const last = tail.slice(-tailCap);
       const end = /^[\udc00-\udfff]/.test(last) ? last.slice(1) : last;
       return {
-        text: `${start}\n[… ${total - start.length - end.length} characters cut …]\n${end}`,
+        text: start + cutMark(total - start.length - end.length) + end,
         cut: true,
       };
     },

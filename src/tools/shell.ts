@@ -3,7 +3,7 @@ import { lstatSync, readdirSync } from "node:fs";
 import type { Inspection, Place, Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import type { Args } from "../core/message.ts";
 import { isWithin } from "../core/path.ts";
-import { capText } from "../core/text.ts";
+import { capText, longestCutMark } from "../core/text.ts";
 import { shellFacts } from "../shell/shell_facts.ts";
 import { run, type RunResult, throughPipes } from "../sandbox/subprocess.ts";
 import { numberArg, textArg } from "./arguments.ts";
@@ -137,15 +137,13 @@ function ending(
   return result.exit === 0 ? undefined : { code: "exit", note: `exit ${result.exit}` };
 }
 
-// One after the other, not mixed: which of two pipes was read first is chance, and the record should not hold chance.
+// One after the other, not mixed: which of two pipes was read first is chance, and the record should not hold chance. What the
+// collector has cut already is not to be cut once more, so there is room for its mark.
 function joined(result: RunResult, cap: number): string {
   const { stdout, stderr } = result;
-  if (stderr === "") return capText(stdout, cap + cutNote).text;
-  const errors = capText(stderr, Math.max(Math.floor(cap / 2), cap - stdout.length) + cutNote).text;
+  if (stderr === "") return capText(stdout, cap + longestCutMark).text;
+  const errors = capText(stderr, Math.max(Math.floor(cap / 2), cap - stdout.length) + longestCutMark).text;
   if (stdout === "") return `[stderr]\n${errors}`;
-  const output = capText(stdout, Math.max(cap - errors.length, Math.floor(cap / 2)) + cutNote).text;
+  const output = capText(stdout, Math.max(cap - errors.length, Math.floor(cap / 2)) + longestCutMark).text;
   return `${output}${output.endsWith("\n") ? "" : "\n"}[stderr]\n${errors}`;
 }
-
-/** Room for the line that the collector puts in when it has cut: it is not to be cut once more. */
-const cutNote = 80;
