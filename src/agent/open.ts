@@ -2,6 +2,7 @@
 import { activate } from "./activate.ts";
 import type { Agent } from "./agent.ts";
 import { closeTurn } from "./turn.ts";
+import { missingForced } from "../core/catalog.ts";
 import type { Event, SessionFacts } from "../core/event.ts";
 import type { Problem } from "../core/problem.ts";
 import { emptySession, reduce, type SessionState } from "../core/session.ts";
@@ -46,34 +47,26 @@ export async function forceSkills(agent: Agent): Promise<readonly Problem[]> {
   ) {
     recorder.emit("skill.unloaded", { name: skill.name, reason: "no longer forced by policy" });
   }
-  const problems: Problem[] = [];
-  for (const entry of wanted) {
-    if (recorder.state.active.some((s) => s.forced && s.name === entry.skill)) continue;
+  const due = wanted.filter((f) => !recorder.state.active.some((s) => s.forced && s.name === f.skill));
+  const problems = [...missingForced(agent.catalog, due)];
+  for (const entry of due) {
     const skill = agent.catalog.get(entry.skill);
-    const result = skill === undefined ? missing(entry.skill) : await activate(agent, {
+    if (skill === undefined) continue;
+    const result = await activate(agent, {
       skill,
       trigger: { kind: "policy" },
       arguments: entry.arguments,
       bounding: entry.bounding,
       scope: "session",
     });
-    if (!result.ok) {
-      problems.push({
-        code: result.code === "skill_missing" ? "forced-skill-missing" : "forced-skill-unavailable",
-        severity: "error",
-        message: result.message,
-        at: entry.at,
-        hint: "the session does not start without a skill that the policy forces",
-      });
-    }
+    if (result.ok) continue;
+    problems.push({
+      code: "forced-skill-unavailable",
+      severity: "error",
+      message: result.message,
+      at: entry.at,
+      hint: "the session does not start without a skill that the policy forces",
+    });
   }
   return problems;
-}
-
-function missing(name: string) {
-  return {
-    ok: false,
-    code: "skill_missing",
-    message: `the forced skill \`${name}\` is not in the catalog`,
-  } as const;
 }

@@ -1,7 +1,11 @@
 // The skills of a run: every source of the policy scanned, merged into one catalog.
-import { type Catalog, type CatalogError, mergeCatalog } from "../core/catalog.ts";
+import {
+  type Catalog,
+  type CatalogError,
+  mergeCatalog,
+  missingForced as findMissing,
+} from "../core/catalog.ts";
 import { builtinTools } from "../core/tool_names.ts";
-import { basename, dirname } from "node:path";
 import { assetFolder } from "../load/assets.ts";
 import { skillFolders } from "../load/locate.ts";
 import { type Scan, scanSkills, type SkillProblem } from "../load/skill_dir.ts";
@@ -40,28 +44,9 @@ export function loadCatalog(settings: Settings): LoadedCatalog {
   };
 }
 
-/** Skills that the policy forces and that cannot be had, each with what is wrong with it: nothing starts without them. */
+/** What of the policy's forced skills cannot be had: nothing starts without them. */
 export function missingForced(policy: Policy, loaded: LoadedCatalog): readonly Problem[] {
-  const { catalog } = loaded;
-  return policy.skills.forced.filter((f) => catalog.get(f.skill) === undefined).map((f): Problem => {
-    const reasons = [
-      ...catalog.absent.filter((a) => a.name === f.skill).map((a) => `${a.file}: ${a.reason}`),
-      // Of a file that cannot be read, the folder is the only name that there is.
-      ...unlisted(loaded).filter((e) => basename(dirname(e.path)) === f.skill).map((e) =>
-        `${e.path}: ${e.message}`
-      ),
-    ];
-    return {
-      code: "forced-skill-missing",
-      severity: "error",
-      message: `the forced skill \`${f.skill}\` is not available${
-        reasons.length === 0 ? "" : `: ${reasons.join("; ")}`
-      }`,
-      at: f.at,
-      expected: "a skill of that name in skills.sources",
-      hint: "writ skill list shows what is there",
-    };
-  });
+  return findMissing(loaded.catalog, policy.skills.forced, unlisted(loaded));
 }
 
 /** Faults of files that are not even in the catalog's list of what is absent. */

@@ -1,6 +1,7 @@
 // Which skills there are: tiers merged, refused ones left out with a reason, forced ones kept from being replaced.
 import type { LayerName } from "./decision.ts";
 import type { ForcedSkill, SkillSettings, SkillTier } from "./policy.ts";
+import type { Problem } from "./problem.ts";
 import { isUndeclared, mapToolName, type Skill } from "./skill.ts";
 import { wildcard } from "./text.ts";
 
@@ -24,7 +25,7 @@ export type Catalog = {
   readonly absent: readonly Absent[];
 };
 
-/** What `skill.registry_error` tells. `forced-missing` has the position of the policy entry in `path`. */
+/** What `skill.registry_error` tells. */
 export type CatalogError = { readonly path: string; readonly code: string; readonly message: string };
 
 export type CatalogRules = Pick<SkillSettings, "forced" | "disabled" | "undeclaredTools"> & {
@@ -72,15 +73,43 @@ export function mergeCatalog(
   absent.sort((a, b) => compare(a.file, b.file));
   const errors = absent.filter((a) => a.code !== "disabled")
     .map((a): CatalogError => ({ path: a.file, code: a.code, message: a.reason }));
-  const catalog = makeCatalog(items, absent);
-  return { catalog, errors: [...errors, ...missingForced(catalog, rules.forced)] };
+  return { catalog: makeCatalog(items, absent), errors };
 }
 
-/** Why a name is not in the catalog; undefined when it is, or when nothing of that name was found. */
-export function whyAbsent(catalog: Catalog, name: string): string | undefined {
+/**
+ * Why a name is not in the catalog; undefined when it is, or when nothing of that name was found. Of a file in `broken`,
+ * which could not be read, the folder is the only name that there is.
+ */
+export function whyAbsent(
+  catalog: Catalog,
+  name: string,
+  broken: readonly CatalogError[] = [],
+): string | undefined {
   if (catalog.get(name) !== undefined) return undefined;
-  const reasons = catalog.absent.filter((a) => a.name === name).map((a) => `${a.file}: ${a.reason}`);
+  const reasons = [
+    ...catalog.absent.filter((a) => a.name === name).map((a) => `${a.file}: ${a.reason}`),
+    ...broken.filter((e) => e.path.split(/[\\/]/).at(-2) === name).map((e) => `${e.path}: ${e.message}`),
+  ];
   return reasons.length === 0 ? undefined : reasons.join("; ");
+}
+
+/** Skills that the policy forces and that cannot be had, each with what is wrong with it: nothing starts without them. */
+export function missingForced(
+  catalog: Catalog,
+  forced: readonly ForcedSkill[],
+  broken: readonly CatalogError[] = [],
+): readonly Problem[] {
+  return forced.filter((f) => catalog.get(f.skill) === undefined).map((f): Problem => {
+    const why = whyAbsent(catalog, f.skill, broken);
+    return {
+      code: "forced-skill-missing",
+      severity: "error",
+      message: `the forced skill \`${f.skill}\` is not available${why === undefined ? "" : `: ${why}`}`,
+      at: f.at,
+      expected: "a skill of that name in skills.sources",
+      hint: "writ skill list shows what is there",
+    };
+  });
 }
 
 function makeCatalog(items: readonly Skill[], absent: readonly Absent[]): Catalog {
@@ -160,16 +189,6 @@ function duplicate(skill: Skill, all: readonly Skill[]): Absent {
 
 function absence(skill: Skill, code: string, reason: string): Absent {
   return { name: skill.name, tier: skill.tier, file: skill.file, code, reason };
-}
-
-function missingForced(catalog: Catalog, forced: readonly ForcedSkill[]): CatalogError[] {
-  return forced.filter((f) => catalog.get(f.skill) === undefined).map((f) => ({
-    path: `${f.at.file}:${f.at.line}:${f.at.col}`,
-    code: "forced-missing",
-    message: `the ${f.layer} policy forces the skill \`${f.skill}\`, which is not in the catalog: ${
-      whyAbsent(catalog, f.skill) ?? "no skill of that name was found"
-    }`,
-  }));
 }
 
 function groupBy<T>(items: readonly T[], key: (item: T) => string): Map<string, T[]> {

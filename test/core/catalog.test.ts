@@ -1,8 +1,9 @@
 import { test } from "bun:test";
 import { assertEquals } from "@std/assert";
-import { type CatalogRules, mergeCatalog, whyAbsent } from "../../src/core/catalog.ts";
+import { type CatalogRules, mergeCatalog, missingForced, whyAbsent } from "../../src/core/catalog.ts";
 import type { LayerName } from "../../src/core/decision.ts";
 import type { ForcedSkill } from "../../src/core/policy.ts";
+import { showProblem } from "../../src/core/problem.ts";
 import type { Skill } from "../../src/core/skill.ts";
 import { makeSkill } from "./skills.ts";
 
@@ -118,32 +119,31 @@ test("mergeCatalog() takes the highest of the layers that force a skill", () => 
   assertEquals(merged(skills, { forced: [forced("a", "project"), forced("a", "user")] }).items, ["a user"]);
 });
 
-test("mergeCatalog() reports a forced skill that is missing, with the reason and the place of the entry", () => {
-  const { catalog, errors } = mergeCatalog([makeSkill({ name: "a", tier: "project" })], {
-    ...open,
-    forced: [forced("a", "machine"), forced("b", "user")],
-  });
-  assertEquals(catalog.names, []);
-  assertEquals(errors, [
-    {
-      path: "/project/a/SKILL.md",
-      code: "forced-tier",
-      message: "the machine policy forces `a`, which the project tier cannot provide",
-    },
-    {
-      path: "/machine.yaml:3:5",
-      code: "forced-missing",
-      message:
-        "the machine policy forces the skill `a`, which is not in the catalog: /project/a/SKILL.md: the machine policy " +
-        "forces `a`, which the project tier cannot provide",
-    },
-    {
-      path: "/user.yaml:3:5",
-      code: "forced-missing",
-      message:
-        "the user policy forces the skill `b`, which is not in the catalog: no skill of that name was found",
-    },
-  ]);
+test("missingForced() reports a forced skill that is missing, with the reason and the place of the entry", () => {
+  const all = [forced("a", "machine"), forced("b", "user"), forced("c", "user"), forced("d", "user")];
+  const { catalog, errors } = mergeCatalog(
+    [makeSkill({ name: "a", tier: "project" }), makeSkill({ name: "d" })],
+    { ...open, forced: all },
+  );
+  assertEquals(catalog.names, ["d"]);
+  assertEquals(errors, [{
+    path: "/project/a/SKILL.md",
+    code: "forced-tier",
+    message: "the machine policy forces `a`, which the project tier cannot provide",
+  }]);
+  const broken = [{ path: "/user/c/SKILL.md", code: "yaml", message: "it cannot be read" }];
+  assertEquals(
+    missingForced(catalog, all, broken).map(showProblem),
+    [
+      "/machine.yaml:3:5: error: the forced skill `a` is not available: /project/a/SKILL.md: the machine policy forces `a`, " +
+      "which the project tier cannot provide",
+      "/user.yaml:3:5: error: the forced skill `b` is not available",
+      "/user.yaml:3:5: error: the forced skill `c` is not available: /user/c/SKILL.md: it cannot be read",
+    ].map((line) =>
+      `${line}; expected a skill of that name in skills.sources; writ skill list shows what is there ` +
+      "[forced-skill-missing]"
+    ),
+  );
 });
 
 test("mergeCatalog() removes disabled skills without calling it an error", () => {

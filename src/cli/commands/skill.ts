@@ -1,8 +1,9 @@
 // `writ skill list|show|run`: what skills there are, what one says, and running one.
 import { exitCodes } from "../../core/outcome.ts";
+import { showPosition } from "../../core/problem.ts";
 import { escapeLine, escapeTerminal } from "../../core/text.ts";
 import { readSkillBody } from "../../load/skill_dir.ts";
-import { loadCatalog, unlisted } from "../catalog.ts";
+import { loadCatalog, missingForced, unlisted } from "../catalog.ts";
 import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
 import { reportProblems, reportUsage } from "../result.ts";
 import { loadSettings } from "../settings.ts";
@@ -31,17 +32,24 @@ async function list(context: Context, options: PolicyOptions): Promise<number> {
   if (!settings.ok) return reportProblems(output, settings.problems, options.json === true);
   const loaded = loadCatalog(settings.value);
   const { catalog, warnings } = loaded;
+  const errors = [
+    ...unlisted(loaded),
+    ...missingForced(settings.value.policy, loaded).map(({ at, code, message }) => ({
+      path: at === undefined ? "" : showPosition(at),
+      code,
+      message,
+    })),
+  ];
   if (options.json === true) {
     const skills = catalog.items.map(({ patterns, ...rest }) => ({
       ...rest,
       patterns: patterns.map((p) => p.source),
     }));
-    const errors = unlisted(loaded);
     output.result(`${JSON.stringify({ skills, absent: catalog.absent, errors, warnings })}\n`);
     return exitCodes.done;
   }
   output.result(`${listSkills(catalog)}\n`);
-  for (const e of unlisted(loaded)) {
+  for (const e of errors) {
     output.note(output.paint.yellow(escapeLine(`error: ${e.path}: ${e.message} [${e.code}]`)));
   }
   for (const w of warnings) {
