@@ -1,13 +1,14 @@
 // Every regular expression that comes from a file goes through RE2: linear time, no look-around, Unicode.
 import { RE2JS } from "re2js";
-import { foldCase, requiredLiteral } from "./pattern_literal.ts";
+import { foldCase, requiredText } from "../core/required_text.ts";
 import type { Pattern } from "../core/text.ts";
 
 /** Compiles at once, so that a bad pattern is known at load. Throws an Error whose message says what is wrong. */
 export function compilePattern(source: string, options: { readonly ignoreCase: boolean }): Pattern {
   const pattern = toPattern(source, RE2JS.compile(source, options.ignoreCase ? RE2JS.CASE_INSENSITIVE : 0));
-  const literal = options.ignoreCase ? requiredLiteral(source) : undefined;
-  return literal === undefined ? pattern : {
+  const literal = options.ignoreCase ? requiredText(source, options) : "";
+  // A single character is in nearly every text.
+  return literal.length < 2 ? pattern : {
     source,
     test: (text) => folded(text).includes(literal) && pattern.test(text),
     find: (text) => folded(text).includes(literal) ? pattern.find(text) : undefined,

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { afterEach, beforeEach, describe, test } from "bun:test";
 import type { ToolContext } from "../../src/agent/ports.ts";
 import type { Args } from "../../src/core/message.ts";
-import { lineSearch, requiredLiteral } from "../../src/tools/line_search.ts";
+import { lineSearch } from "../../src/tools/line_search.ts";
 import { searchText } from "../../src/tools/search_text.ts";
 import { call, makeWorkspace, type Workspace } from "./workspace.ts";
 
@@ -130,33 +130,6 @@ test("search_text says what is wrong with a pattern", async () => {
 });
 
 describe("lineSearch()", () => {
-  const literals: readonly (readonly [string, string])[] = [
-    ["hello", "hello"],
-    ["hel+o", "hel"],
-    ["colou?r", "colo"],
-    ["ab*c", "a"],
-    ["foo\\.bar", "foo.bar"],
-    ["\\bword\\b", "word"],
-    ["x{2,3}yz", "yz"],
-    ["a{b", "a"],
-    ["a{(}foo)*", "a"],
-    ["[abc]def", "def"],
-    ["[]a]xy", "xy"],
-    ["[[:alpha:]]xy", "xy"],
-    ["(abc)?de", "de"],
-    ["(abc)de", "de"],
-    ["a|b", ""],
-    ["(?i)abc", ""],
-    ["\\Qa*\\E", ""],
-    ["\\x41bc", ""],
-    ["\\d+", ""],
-    ["a😀*b", "a"],
-    ["", ""],
-  ];
-  test("takes only text that every match holds", () => {
-    assertEquals(literals.map(([p]) => [p, requiredLiteral(p, false)]), literals.map(([p, l]) => [p, l]));
-  });
-
   test("finds the same with and without its shortcut", () => {
     const text = "foo\nfoo bar\r\n\nKelvin \u212a\nſtop STOP\nİ x\na{b\naab\naaab xyz\n".repeat(3) +
       "last foo";

@@ -1,16 +1,23 @@
 // A text that every match of a pattern must contain, so that most patterns need not run on most messages.
 
 /**
- * The longest run of characters, lower case, that each match of the pattern holds when case does not count; undefined
- * when none of two or more characters is certain. Compare with `foldCase(text)`.
+ * The longest run of characters that each match of an RE2 pattern holds; "" when none is certain. With `ignoreCase` the
+ * pattern is compiled so, and the run is in the spelling of `foldCase`: compare it with `foldCase(text)`.
  */
-export function requiredLiteral(source: string): string | undefined {
-  const scan: Scan = { source: source.replace(/^\(\?i\)/, ""), at: 0, run: "", best: "" };
+export function requiredText(source: string, options: { readonly ignoreCase: boolean }): string {
+  const { ignoreCase } = options;
+  const scan: Scan = {
+    source: ignoreCase ? source.replace(/^\(\?i\)/, "") : source,
+    ignoreCase,
+    at: 0,
+    run: "",
+    best: "",
+  };
   while (scan.at < scan.source.length) {
-    if (!step(scan)) return undefined;
+    if (!step(scan)) return "";
   }
   endRun(scan);
-  return scan.best.length >= 2 ? scan.best : undefined;
+  return scan.best;
 }
 
 /** Lower case, and the one letter that folds to an ASCII letter without lower case turning it into one. */
@@ -18,7 +25,7 @@ export function foldCase(text: string): string {
   return text.toLowerCase().replaceAll("ſ", "s");
 }
 
-type Scan = { readonly source: string; at: number; run: string; best: string };
+type Scan = { readonly source: string; readonly ignoreCase: boolean; at: number; run: string; best: string };
 
 function endRun(scan: Scan): void {
   if (scan.run.length > scan.best.length) scan.best = scan.run;
@@ -43,7 +50,7 @@ function step(scan: Scan): boolean {
     case "+":
       return endRun(scan), skipLazy(scan), true;
     case "{":
-      return repeat(scan);
+      return repeat(scan), true;
     case "[":
       return endRun(scan), skipClass(scan);
     case "(":
@@ -66,25 +73,26 @@ function skipLazy(scan: Scan): void {
   if (/[?+]/.test(scan.source[scan.at] ?? "")) scan.at++;
 }
 
-function repeat(scan: Scan): boolean {
+// A brace that counts nothing is a character.
+function repeat(scan: Scan): void {
   const [counts] = /^\d+(?:,\d*)?\}/.exec(scan.source.slice(scan.at)) ?? [];
-  if (counts === undefined) return false;
+  if (counts === undefined) return endRun(scan);
   scan.at += counts.length;
   endOptional(scan);
-  return true;
 }
 
-// Only characters whose other cases are known: ASCII, and those of scripts without case.
+// Where case does not count, only characters whose other cases are known: ASCII, and those of scripts without case.
 function literal(scan: Scan, c: string): void {
-  const cased = c.toLowerCase() !== c.toUpperCase();
+  const cased = scan.ignoreCase && c.toLowerCase() !== c.toUpperCase();
   if (c > "\x7f" && (cased || /[\ud800-\udfff]/.test(c))) endRun(scan);
-  else scan.run += c.toLowerCase();
+  else scan.run += scan.ignoreCase ? c.toLowerCase() : c;
 }
 
 function escape(scan: Scan): boolean {
   const c = scan.source[scan.at++] ?? "";
   if (/[bBAz]/.test(c)) return true;
   if (/[dDwWsS]/.test(c)) return endRun(scan), true;
+  if (c === "t") return literal(scan, "\t"), true;
   if (!/[!-/:-@[-`{-~]/.test(c)) return false;
   literal(scan, c);
   return true;
@@ -92,8 +100,7 @@ function escape(scan: Scan): boolean {
 
 function skipClass(scan: Scan): boolean {
   const rest = scan.source.slice(scan.at);
-  if (rest.includes("[:")) return false;
-  const [inner] = /^\^?\]?(?:\\[\s\S]|[^\]\\])*\]/.exec(rest) ?? [];
+  const [inner] = /^\^?\]?(?:\[:\^?\w+:\]|\\[\s\S]|[^\]\\])*\]/.exec(rest) ?? [];
   if (inner === undefined) return false;
   scan.at += inner.length;
   return true;
