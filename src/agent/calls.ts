@@ -83,7 +83,9 @@ export function repeatWatch(): RepeatWatch {
       if (state.turn.changedAt !== changedAt) counts.clear();
       changedAt = state.turn.changedAt;
       let highest = 0;
-      for (const call of calls) {
+      // What a gate asks for may be asked for again with nothing changed between.
+      const evidence = new Set(Object.values(state.gates.marks).map((mark) => mark.call));
+      for (const call of calls.filter((c) => !evidence.has(c.id))) {
         const result = state.transcript.findLast((e) => e.kind === "result" && e.call === call.id);
         const text = result?.kind === "result" ? result.content : "";
         const key = `${call.name} ${canonicalJson(call.input)} ${text}`;

@@ -55,7 +55,8 @@ function complete(agent: Agent, name: string, outcome: string, summary: string):
         `no verdict is taken before its evidence has been seen; missing: ${
           [...new Set(missing)].join(", ")
         }. ` +
-        "Make these calls, read the results, and complete the skill in a later reply.",
+        "Make these calls, read the results, and complete the skill in a later reply. " +
+        "An empty or cut result is no evidence: narrow or widen the call.",
     };
   }
   const evidence = [...new Set(Object.values(seen.marks).map((m) => m.call))];

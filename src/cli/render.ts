@@ -1,5 +1,6 @@
 // One event → what a person at a terminal sees of it. Everything that is not ours is escaped.
-import type { Event, Trigger } from "../core/event.ts";
+import { showCause } from "../core/decision.ts";
+import type { Event, EventData, Trigger } from "../core/event.ts";
 import { isObject } from "../core/text.ts";
 import { escapeLine } from "../core/text.ts";
 import type { Output } from "./output.ts";
@@ -29,24 +30,30 @@ export function renderEvent(event: Event, paint: Output["paint"]): readonly stri
     case "skill.completed":
       return [
         paint.cyan(`● skill ${line(event.data.name)}: ${line(event.data.outcome)}`) +
-        paint.dim(` ${line(event.data.summary)}`),
+        paint.dim(event.data.summary === "" ? "" : ` ${line(event.data.summary)}`),
       ];
     case "model.tool_call_requested":
       return [`→ ${paint.bold(line(event.data.tool))} ${paint.dim(showArgs(event.data.args))}`];
     case "permission.resolved": {
       const answered = event.data.answer === undefined ? "" : ` (answered by ${event.data.answer.by})`;
       return event.data.decision === "deny"
-        ? [paint.red(`  ✗ denied: ${line(event.data.reason)}${answered}`)]
+        ? [paint.red(`  ✗ denied: ${line(shownReason(event.data))}${answered}`)]
         : [paint.dim(`  ✓ allowed: ${line(event.data.reason)}${answered}`)];
     }
     case "gate.blocked":
       return event.data.missing.map((m) => paint.yellow(`  ◇ gate ${line(event.data.gate)}: ${line(m)}`));
     case "tool.completed":
       return event.data.ok
-        ? [paint.dim(`  ✓ ${event.data.bytes} bytes in ${event.data.durationMs} ms`)]
+        ? [
+          paint.dim(
+            `  ✓ ${
+              line(event.data.tool)
+            }: a result of ${event.data.bytes} bytes in ${event.data.durationMs} ms`,
+          ),
+        ]
         : event.data.code === "denied"
         ? []
-        : [paint.red(`  ✗ ${event.data.code ?? "failed"}: ${line(firstLine(event.data.result))}`)];
+        : [paint.red(`  ✗ ${line(event.data.tool)}: ${line(shownFailure(event.data))}`)];
     case "tool.interrupted":
       return [
         paint.yellow(
@@ -90,9 +97,20 @@ function showArgs(args: unknown): string {
   return text.length > 160 ? `${text.slice(0, 157)}…` : text;
 }
 
-function firstLine(text: string): string {
-  const end = text.indexOf("\n");
-  return end < 0 ? text : text.slice(0, end);
+// The log keeps the reason of a bound short and fixed; a person also wants to know whose bound it is.
+function shownReason({ causes, reason }: EventData["permission.resolved"]): string {
+  const [first] = causes;
+  return first?.by === "bound" ? showCause(first) : reason;
+}
+
+// Of a command that failed, the status and the first thing that it complained of.
+function shownFailure({ code, result, data }: EventData["tool.completed"]): string {
+  const status = isObject(data) && typeof data["exit"] === "number"
+    ? `exit ${data["exit"]}`
+    : code ?? "failed";
+  const errors = result.split("[stderr]\n")[1] ?? result;
+  const first = errors.split("\n").find((l) => l.trim() !== "") ?? "";
+  return `${status}: ${first}`;
 }
 
 function line(text: string): string {

@@ -53,7 +53,8 @@ export function refusalText(
   if (more.unattended) lines.push("nobody can be asked: this run is unattended");
   if (strictest.some((c) => c.by === "gate")) {
     lines.push(
-      "Gather what is missing, in this order, then make the call again. Nothing that writes or executes may come between.",
+      "Gather what is missing, in this order, then make the call again. Nothing that writes or executes may come between, " +
+        "and an empty or cut result is no evidence.",
     );
   }
   if (more.allowed.length > 0) lines.push(`allowed without asking: ${more.allowed.join(", ")}`);

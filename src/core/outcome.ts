@@ -29,7 +29,7 @@ export const exitMeanings: Readonly<Record<ExitName, string>> = {
   gate: "a gate was not met",
   schema: "the output does not fit its schema",
   audit: "the session log could not be written or is damaged",
-  fail: "the verdict is FAIL",
+  fail: "the verdict is FAIL (kept for `before: finish` and `output`, which are not in this version)",
   interrupted: "cancelled from the keyboard (SIGINT)",
   terminated: "terminated (SIGTERM)",
 };

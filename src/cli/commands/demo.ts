@@ -1,35 +1,24 @@
 // `writ demo`: the real loop, tools, policy and log on a throw-away repository, with a scripted model.
-import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
 import process from "node:process";
 import { runTurn } from "../../agent/turn.ts";
+import type { Event } from "../../core/event.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { messageOf } from "../../core/thrown.ts";
-import { childEnvironment } from "../../sandbox/environment.ts";
 import { checkChain } from "../../store/chain.ts";
 import { readLog } from "../../store/session_log.ts";
 import { nobody, terminalApprover } from "../approver.ts";
-import type { CommandModule, Context } from "../command.ts";
 import { loadCatalog } from "../catalog.ts";
+import type { CommandModule, Context } from "../command.ts";
 import { openSession, type Session } from "../compose.ts";
-import houseRules from "../demo/house-rules.md" with { type: "text" };
-import demoPolicy from "../demo/policy.yaml" with { type: "text" };
-import { makeRepository } from "../demo/repository.ts";
-import demoScript from "../demo/script.yaml" with { type: "text" };
+import { type DemoOptions, setStage, type Stage } from "../demo/stage.ts";
 import { catchInterrupts } from "../interrupt.ts";
+import type { Output } from "../output.ts";
 import { renderEvent } from "../render.ts";
 import { exitOf, reportEnd, reportProblems, reportUsage } from "../result.ts";
 import { loadSettings } from "../settings.ts";
-import { askSkills } from "../skill_words.ts";
-import { openTerminal, type Terminal } from "../terminal.ts";
-
-type DemoOptions = {
-  readonly live?: boolean;
-  readonly model?: string;
-  readonly baseUrl?: string;
-  readonly json?: boolean;
-};
+import { openTerminal } from "../terminal.ts";
 
 export const demo: CommandModule = {
   define(command, context, done) {
@@ -64,96 +53,36 @@ async function show(context: Context, options: DemoOptions): Promise<number> {
       false,
     );
   }
-  const folder = mkdtempSync(join(tmpdir(), "writ-demo-"));
-  const say = (text: string) => output.result(`${output.safe(text)}\n`);
-  const repository = join(folder, "repository");
-  const state = join(folder, "state");
-  const env = childEnvironment(host.env, {
-    allow: ["PATH", "LANG"],
-    home: folder,
-    tmp: folder,
-    writable: [repository],
-  });
+  let stage: Stage;
   try {
-    await makeRepository(repository, env);
+    stage = await setStage(host, options);
   } catch (error) {
-    return reportUsage(
-      output,
-      `the demonstration needs git: ${messageOf(error)}`,
-      false,
-    );
+    return reportUsage(output, `the demonstration needs git and bash: ${messageOf(error)}`, false);
   }
-  const policyFile = writeFiles(folder, options);
-  say(
-    "This is a demonstration of Writ: the real loop, tools, policy and log, on a throw-away git repository.",
-  );
-  say(
-    live
-      ? `The model is ${options.model}.`
-      : "No model is called: the replies are read from a script. Everything else is real.",
-  );
-  say(`\n  repository  ${repository}  (branch discount has a defect that its own test does not see)`);
-  say(`  policy      ${policyFile}`);
-  say(`  skills      ${join(folder, "skills")}, and those inside the executable`);
+  introduce(output, stage, options);
   const interrupt = catchInterrupts();
-  let terminal: Terminal | undefined;
+  const terminal = live && host.stdinIsTerminal
+    ? openTerminal({ history: [], onInterrupt: () => interrupt.press() })
+    : undefined;
   let session: Session | undefined;
   try {
-    const demoContext: Context = {
-      output,
-      host: {
-        ...host,
-        cwd: repository,
-        env: {
-          ...host.env,
-          XDG_STATE_HOME: state,
-          XDG_CONFIG_HOME: join(folder, "config"),
-          WRIT_POLICY: undefined,
-        },
-      },
-    };
+    const inner: Context = { output, host: stage.host };
     const settings = await loadSettings(
-      demoContext,
-      { policy: [policyFile], directory: repository },
+      inner,
+      { policy: [stage.policy], directory: stage.repository },
       undefined,
     );
     if (!settings.ok) return reportProblems(output, settings.problems, false);
-    terminal = live && host.stdinIsTerminal
-      ? openTerminal({ history: [], onInterrupt: () => interrupt.press() })
-      : undefined;
-    const opened = await openSession(demoContext, settings.value, loadCatalog(settings.value), {
+    const opened = await openSession(inner, settings.value, loadCatalog(settings.value), {
       mode: terminal === undefined ? "unattended" : "interactive",
       approver: terminal === undefined ? nobody : terminalApprover(terminal, output),
-      ...(live ? {} : { script: join(folder, "script.yaml") }),
-      listeners: [(event) => {
-        const said = event.type === "model.completed"
-          ? event.data.content.flatMap((b) => (b.type === "text" ? b.text.trimEnd().split("\n") : []))
-          : [];
-        for (const line of said) say(`  ${line}`);
-        for (const line of renderEvent(event, output.paintResult)) output.result(`  ${line}\n`);
-      }],
+      ...(live ? {} : { script: stage.script }),
+      listeners: [(event) => narrate(output, event)],
     });
     if (!opened.ok) return reportProblems(output, opened.problems, false);
     session = opened.value;
-    say(
-      `\n  forced skill in force from the first request: ${
-        session.agent.recorder.state.active.map((s) => s.name).join(", ")
-      }`,
-    );
-    for (const [index, turn] of turns.entries()) {
-      say(`\n${index + 1}. ${turn.title}\n`);
-      say(`> ${turn.message}\n`);
-      const asked = askSkills(session.agent.catalog, turn.message, []);
-      const end = await runTurn(session.agent, {
-        message: turn.message,
-        actor: host.user,
-        skills: asked.kind === "turn" ? asked.skills : [],
-        signal: interrupt.next(),
-      });
-      reportEnd(output, end);
-      if (end.stop !== "final") return exitCodes[exitOf(end)];
-    }
-    return verify(context, session, folder, options);
+    const stopped = await play(output, session, () => interrupt.next());
+    return stopped ?? report(context, session, stage, options);
   } finally {
     session?.close();
     terminal?.close();
@@ -161,25 +90,43 @@ async function show(context: Context, options: DemoOptions): Promise<number> {
   }
 }
 
-function writeFiles(folder: string, options: DemoOptions): string {
-  mkdirSync(join(folder, "skills", "house-rules"), { recursive: true });
-  writeFileSync(join(folder, "skills", "house-rules", "SKILL.md"), houseRules);
-  writeFileSync(join(folder, "script.yaml"), demoScript);
-  const policyFile = join(folder, "policy.yaml");
-  writeFileSync(policyFile, options.live === true ? livePolicy(options) : demoPolicy);
-  return policyFile;
+function introduce(output: Output, stage: Stage, options: DemoOptions): void {
+  const lines = [
+    "This is a demonstration of Writ: the real loop, tools, policy and log, on a throw-away git repository.",
+    options.live === true
+      ? `The model is ${options.model}.`
+      : "No model is called: the replies are read from a script. Everything else is real.",
+    "",
+    `  repository  ${stage.repository}  (branch discount has a defect that its own test does not see)`,
+    `  policy      ${stage.policy}`,
+    `  skills      ${join(stage.folder, "skills")}, and those inside the executable`,
+  ];
+  for (const line of lines) output.result(`${output.safe(line)}\n`);
 }
 
-// The same policy with a model in the place of the script.
-function livePolicy(options: DemoOptions): string {
-  const endpoint = options.baseUrl === undefined ? "" : `\n  base_url: ${JSON.stringify(options.baseUrl)}`;
-  return demoPolicy.replace(
-    /^ {2}provider: script.*\n {2}name: scripted$/m,
-    `  provider: anthropic\n  name: ${JSON.stringify(options.model)}${endpoint}`,
-  );
+// What the model says, between the lines of what is decided and done.
+function narrate(output: Output, event: Event): void {
+  const said = event.type === "model.completed"
+    ? event.data.content.flatMap((b) => (b.type === "text" ? b.text.trimEnd().split("\n") : []))
+    : [];
+  for (const line of said) output.result(`  ${output.safe(line)}\n`);
+  for (const line of renderEvent(event, output.paintResult)) output.result(`  ${line}\n`);
 }
 
-function verify(context: Context, session: Session, folder: string, options: DemoOptions): number {
+/** The exit code of a turn that did not end well; undefined when all of them did. */
+async function play(output: Output, session: Session, next: () => AbortSignal): Promise<number | undefined> {
+  const forced = session.agent.recorder.state.active.map((s) => s.name).join(", ");
+  output.result(output.safe(`\n  forced skill in force from the first request: ${forced}\n`));
+  for (const [index, { title, message }] of turns.entries()) {
+    output.result(`\n${index + 1}. ${title}\n\n> ${message}\n\n`);
+    const end = await runTurn(session.agent, { message, actor: "demo", skills: [], signal: next() });
+    reportEnd(output, end);
+    if (end.stop !== "final") return exitCodes[exitOf(end)];
+  }
+  return undefined;
+}
+
+function report(context: Context, session: Session, { folder }: Stage, options: DemoOptions): number {
   const { output } = context;
   const live = options.live === true;
   const { events, damage, tornBytes } = checkChain(readLog(session.logPath));
@@ -188,13 +135,29 @@ function verify(context: Context, session: Session, folder: string, options: Dem
     events.filter((e) => e.type === "permission.resolved" && e.data.decision === "allow").length;
   const sound = damage === undefined && tornBytes === 0 && existsSync(session.logPath);
   const head = events.at(-1)?.hash.slice(0, 16) ?? "-";
+  // A refusal belongs to the story; a call that was let through and failed does not.
+  const failed =
+    events.filter((e) => e.type === "tool.completed" && !e.data.ok && e.data.code !== "denied").length;
+  const asTold = live || failed === 0;
+  const exit = sound ? asTold ? exitCodes.done : exitCodes.bug : exitCodes.audit;
   if (options.json === true) {
     output.result(
       `${
-        JSON.stringify({ ok: sound, folder, log: session.logPath, events: events.length, allowed, denied })
+        JSON.stringify({
+          ok: sound && asTold,
+          folder,
+          log: session.logPath,
+          events: events.length,
+          allowed,
+          denied,
+          failed,
+        })
       }\n`,
     );
-    return sound ? exitCodes.done : exitCodes.audit;
+    return exit;
+  }
+  if (!asTold) {
+    output.note(`${failed} calls failed on this machine: the story above did not go as the script tells it`);
   }
   const self = selfCommand(context);
   output.result(`
@@ -213,7 +176,7 @@ Next:
   ${self} help policy
   ANTHROPIC_API_KEY=… ${self} demo --live --model claude-sonnet-4-5
 `);
-  return sound ? exitCodes.done : exitCodes.audit;
+  return exit;
 }
 
 // How this executable is called from here: in a checkout it is not on the PATH.
