@@ -1,5 +1,5 @@
 // Everything outside that the loop may touch, as types. Tests and the composition root make the values.
-import type { Facts, HostFact, Mode, Subject } from "../core/facts.ts";
+import type { Facts, HostFact, Subject } from "../core/facts.ts";
 import type { Answer, Draft, Event } from "../core/event.ts";
 import type { GrantRule } from "../core/grant_rule.ts";
 import type { Args, InputSchema, Json, ModelReply, ModelRequest, ToolCall } from "../core/message.ts";
@@ -182,5 +182,3 @@ export type Clock = {
   /** Calls back once after `ms`; the returned function cancels. */
   after(ms: number, call: () => void): () => void;
 };
-
-export type { Mode };

@@ -5,7 +5,7 @@ import { nearest } from "../core/problem.ts";
 import type { CommandModule, Context } from "./command.ts";
 import { environmentFaults, readHost } from "./host.ts";
 import { Interrupted } from "./interrupt.ts";
-import { createOutput, type Output } from "./output.ts";
+import { createOutput } from "./output.ts";
 import { hiddenVerbs, verbs } from "./verbs.ts";
 import { version } from "./version.ts";
 
@@ -111,5 +111,3 @@ Every command takes --json and --help. Topics: writ help
 Results go to standard output, everything else to standard error. Exit codes: writ help exit-codes
 `;
 }
-
-export type { Output };

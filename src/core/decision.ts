@@ -53,10 +53,6 @@ export function stricter(a: Effect, b: Effect): Effect {
   return strictness[a] >= strictness[b] ? a : b;
 }
 
-export function isLooser(a: Effect, b: Effect): boolean {
-  return strictness[a] < strictness[b];
-}
-
 /** The strictest vote wins. Causes of equal strictness keep the order in which they were found. */
 export function tally(votes: readonly [Cause, ...Cause[]]): Verdict {
   const [first, ...rest] = [...votes].sort((a, b) => strictness[b.effect] - strictness[a.effect]);

@@ -5,15 +5,6 @@ export type Args = { readonly [key: string]: Json };
 
 export type ToolCall = { readonly id: string; readonly tool: string; readonly args: Args };
 
-/** `code` is set when `ok` is false; `data` carries what programs, not the model, want to know. */
-export type ToolResult = {
-  readonly call: string;
-  readonly ok: boolean;
-  readonly content: string;
-  readonly code?: string;
-  readonly data?: Json;
-};
-
 export type TextBlock = { readonly type: "text"; readonly text: string };
 export type CallBlock = {
   readonly type: "tool_use";
