@@ -1,5 +1,5 @@
 // The options of every command that takes turns.
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { type PolicyOptions, withPlaceOptions } from "./command.ts";
 
 export type TurnOptions = PolicyOptions & {
@@ -12,7 +12,7 @@ export type TurnOptions = PolicyOptions & {
 export function withSessionOptions(command: Command): Command {
   return withPlaceOptions(command)
     .option("--script <file>", "replies from this file instead of a model")
-    .option("--resume <id>", "go on with this session")
+    .addOption(new Option("--resume <id>", "go on with this session").conflicts("continue"))
     .option("--continue", "go on with the newest session of this workspace")
     .option("--strict", "a denied call ends the turn with exit code 5");
 }

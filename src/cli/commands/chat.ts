@@ -207,11 +207,17 @@ async function reload(chat: Chat, how?: "rescan"): Promise<void> {
 
 function readHistory(file: string): readonly string[] {
   try {
-    return existsSync(file)
-      ? readFileSync(file, "utf8").split("\n").filter((l) => l !== "").map((l) => JSON.parse(l)).filter((t) =>
-        typeof t === "string"
-      ).slice(-500)
-      : [];
+    return existsSync(file) ? readFileSync(file, "utf8").split("\n").flatMap(historyLine).slice(-500) : [];
+  } catch {
+    return [];
+  }
+}
+
+// One line that was damaged must not cost the others.
+function historyLine(line: string): readonly string[] {
+  try {
+    const text: unknown = JSON.parse(line);
+    return typeof text === "string" ? [text] : [];
   } catch {
     return [];
   }

@@ -95,7 +95,9 @@ export async function runOnce(
     if (json) output.result(resultJson(end, session.ref()));
     else {
       if (!host.stdoutIsTerminal || options.quiet === true) {
-        output.result(end.text === "" ? "" : `${end.text}\n`);
+        // A script gets the words as they are; a terminal would obey what is in them.
+        const shown = host.stdoutIsTerminal ? output.safe(end.text) : end.text;
+        output.result(shown === "" ? "" : `${shown}\n`);
       }
       reportEnd(output, end);
     }
