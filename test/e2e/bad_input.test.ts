@@ -417,6 +417,9 @@ describe("a command line", () => {
       const args = scripted(m, done);
       await refused(m, ["run", ...args, "--resume", "nope", "go"], ["no session `nope` in "]);
       await refused(m, ["run", ...args, "--continue", "go"], ["no session of "]);
+      await refused(m, ["run", ...args, "--continue", "--resume", "x", "go"], [
+        "option '--resume <id>' cannot be used with option '--continue'",
+      ]);
     });
   });
 });

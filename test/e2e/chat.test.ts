@@ -2,7 +2,7 @@
 import { describe, test } from "bun:test";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import {
@@ -225,6 +225,19 @@ describe("a question at the terminal", () => {
     });
   });
 
+  test.skipIf(noTerminal)("an answer is shown harmless on a terminal, also with --quiet", async () => {
+    await withMachine(async (m) => {
+      m.write("replies.yaml", JSON.stringify([{ text: "red \u001b[31m and back \u202e" }]));
+      const policy = m.write("policy.yaml", `version: 1\n${script}`);
+      for (const option of ["", "--quiet"]) {
+        const ended = await atTerminal(m, `"${binary}" run ${option} --policy "${policy}" go`).ended;
+        assertEquals(ended.code, 0);
+        assertStringIncludes(ended.stdout, "red \\x1b[31m and back \\u202e");
+        assertEquals(/\x1b\[31m|\u202e/.test(ended.stdout), false, JSON.stringify(ended.stdout));
+      }
+    });
+  });
+
   test.skipIf(noTerminal)("`writ run` at a terminal asks as well, and not with --unattended", async () => {
     await withMachine(async (m) => {
       m.write("replies.yaml", JSON.stringify([{ calls: [write("a.txt")] }, { text: "written" }]));
@@ -302,6 +315,32 @@ describe("commands of the chat", () => {
         "explain-code",
         "explicit",
       ]]);
+    });
+  });
+
+  test.skipIf(noTerminal)("--continue goes on with a session, and a run with it afterwards", async () => {
+    await withMachine(async (m) => {
+      const first = chat(m, [{ text: "one" }]);
+      await first.until("> ");
+      first.type(`first${enter}`);
+      await first.until("one");
+      await first.until("> ");
+      first.type(ctrlD);
+      assertEquals((await first.ended).code, 0);
+      const second = chat(m, [{ text: "two" }], "", "--continue");
+      await second.until("> ");
+      second.type(`second${enter}`);
+      await second.until("two");
+      await second.until("> ");
+      second.type(`/status${enter}`);
+      await second.until(`session  ${m.ids()[0]}, 2 turns`);
+      await second.until("> ");
+      second.type(ctrlD);
+      assertEquals((await second.ended).code, 0);
+      const ran = await m.writ(["run", "--policy", join(m.top, "policy.yaml"), "--continue", "third"]);
+      assertEquals([ran.code, ran.stdout], [0, "two\n"], ran.stderr);
+      await soundLog(m);
+      assertEquals([m.ids().length, messages(m)], [1, ["first", "second", "third"]]);
     });
   });
 
@@ -383,6 +422,7 @@ describe("what is typed", () => {
   test.skipIf(noTerminal)("is kept as history for its owner only", async () => {
     await withMachine(async (m) => {
       for (const message of ["alpha", "beta"]) {
+        if (message === "beta") appendFileSync(join(m.top, "state/writ/history"), '"half a li');
         const talk = chat(m, [{ text: "done" }]);
         await talk.until("> ");
         // The arrow brings what was typed in the chat before; Ctrl-U takes the line away.

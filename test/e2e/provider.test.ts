@@ -379,6 +379,40 @@ describe("what a provider does wrong and a run survives", () => {
     });
   });
 
+  test("calls that are malformed, unknown or do not fit are answered, and the run goes on", async () => {
+    const odd: PlannedResponse = {
+      blocks: [
+        { tool: "read_file", input: '{"path": "src/a', id: "toolu_1" },
+        { tool: "read_file", input: '["src/a.txt"]', id: "toolu_2" },
+        { tool: "read_file", input: { path: 7 }, id: "toolu_3" },
+        { tool: "no_such_tool", input: {}, id: "toolu_4" },
+        { tool: "read_file", input: { path: "src/a.txt" }, id: "toolu_5" },
+      ],
+    };
+    await runAgainst([odd, answer], {}, async (ran, m, server) => {
+      assertEquals([ran.code, ran.stdout], [0, "It holds two lines.\n"], ran.stderr);
+      const results = eventsOf(await soundLog(m), "tool.completed").map((
+        e,
+      ) => [e.data.call, e.data.code ?? "ok"]);
+      assertEquals(results, [
+        ["toolu_1", "invalid_arguments"],
+        ["toolu_2", "invalid_arguments"],
+        ["toolu_3", "invalid_arguments"],
+        ["toolu_4", "unknown_tool"],
+        ["toolu_5", "ok"],
+      ]);
+      const sent = bodyOf(server, 1).messages.at(-1)?.content.filter((b) => b.type === "tool_result") ?? [];
+      assertEquals(sent.map((b) => b.tool_use_id), results.map(([id]) => id));
+    });
+  });
+
+  test("a reply without a word is an empty answer", async () => {
+    await runAgainst([{ blocks: [] }], {}, async (ran, m) => {
+      assertEquals([ran.code, ran.stdout], [0, ""], ran.stderr);
+      await soundLog(m);
+    });
+  });
+
   test("a tool call that max_tokens cut off never runs, the model is told", async () => {
     const cutCall: PlannedResponse = {
       blocks: [
