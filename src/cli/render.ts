@@ -77,7 +77,7 @@ export function renderEvent(event: Event, paint: Output["paint"]): readonly stri
   }
 }
 
-export function showTrigger(trigger: Trigger): string {
+function showTrigger(trigger: Trigger): string {
   switch (trigger.kind) {
     case "policy":
       return trigger.gate === undefined ? "forced by policy" : `loaded by gate ${trigger.gate}`;

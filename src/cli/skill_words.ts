@@ -77,7 +77,7 @@ export function listSkills(catalog: Catalog): string {
   return [...lines, ...absent].join("\n");
 }
 
-export function findSkills(catalog: Catalog, query: string): string {
+function findSkills(catalog: Catalog, query: string): string {
   const words = query.toLowerCase().split(/\s+/).filter((w) => w !== "");
   const hits = catalog.items.filter((s) =>
     words.every((w) => `${s.name} ${s.description}`.toLowerCase().includes(w))

@@ -63,7 +63,7 @@ export function refusalText(
 }
 
 /** A cause with the part, path or host that it is about. */
-export function showVote(cause: Cause): string {
+function showVote(cause: Cause): string {
   const about = "subject" in cause && cause.subject !== undefined ? ` [${cause.subject}]` : "";
   return showCause(cause) + about;
 }

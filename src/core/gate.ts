@@ -25,7 +25,7 @@ export const emptyGateState: GateState = { marks: {}, verdicts: {}, staleUpTo: 0
 
 export type GateBlock = { readonly gate: Gate; readonly missing: readonly string[] };
 
-export function evidenceMark(gate: Gate, index: number): string {
+function evidenceMark(gate: Gate, index: number): string {
   return `${gate.id}#${index}`;
 }
 

@@ -101,7 +101,7 @@ type ToolText = { readonly name: string; readonly specifier?: string; readonly p
 type Written = { readonly kind: Matcher; readonly texts: readonly string[]; readonly path: YamlPath };
 
 /** `tool` or `tool(specifier)`; undefined when the parentheses do not fit. */
-export function splitToolText(
+function splitToolText(
   text: string,
 ): { readonly name: string; readonly specifier?: string } | undefined {
   const open = text.indexOf("(");

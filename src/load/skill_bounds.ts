@@ -57,7 +57,7 @@ function readEntries(key: string, value: unknown, warn: Warn): readonly string[]
 }
 
 /** Splits at separators outside of parentheses; an open parenthesis keeps everything after it in one, unreadable, part. */
-export function splitTools(text: string, separator: RegExp): readonly string[] {
+function splitTools(text: string, separator: RegExp): readonly string[] {
   if (!text.includes("(")) return text.split(separator).map((p) => p.trim()).filter((p) => p !== "");
   const parts: string[] = [];
   let depth = 0;

@@ -183,7 +183,7 @@ export function scrubber(secrets: readonly string[]): (text: string) => string {
 }
 
 /** One line of bounded length, for texts of others that go into a message. */
-export function oneLine(text: string): string {
+function oneLine(text: string): string {
   const line = text.replace(/\s+/g, " ").trim();
   return line.length > longestDetail ? `${line.slice(0, longestDetail).toWellFormed()}…` : line;
 }

@@ -59,7 +59,7 @@ export function holdFamily(family: Family): () => void {
 }
 
 /** Ends, at once, every process that Writ has started and that still runs. For the last moment before an exit. */
-export function endHeldFamilies(): void {
+function endHeldFamilies(): void {
   for (const family of held) {
     for (let round = 0; round < 20 && isFamilyAlive(family); round++) signalFamily(family, "SIGKILL");
   }
