@@ -2,9 +2,12 @@
 import type { Agent } from "./agent.ts";
 import { type Clock, ModelFailure } from "./ports.ts";
 import type { ModelReply, ModelRequest } from "../core/message.ts";
+import { settledLength } from "../core/redact.ts";
 
 const deltaBytes = 4096;
 const deltaMs = 250;
+/** No secret is longer; a text that never settles must not grow without bound. */
+const longestHeldBack = 64 * 1024;
 const longestWaitMs = 5 * 60_000;
 
 /** Throws ModelFailure after the last attempt, and what an aborted signal throws. Records `model.completed`. */
@@ -52,9 +55,9 @@ function retryWait(agent: Agent, failure: ModelFailure, attempt: number): number
 
 type DeltaBuffer = { add(text: string): void; flush(): void; stop(): void };
 
-// A delta event ends at a block's end, at 4 KiB or after 250 ms, whichever comes first. By time it ends before a run of
-// characters that may be the beginning of a secret: each event is redacted by itself. A log that fails inside the timer
-// must fail the turn, not the process: the failure is thrown at the next call.
+// A delta event ends at a block's end, at 4 KiB or after 250 ms, whichever comes first. Within a block it ends before what
+// may be the beginning of a secret: each event is redacted by itself. A log that fails inside the timer must fail the
+// turn, not the process: the failure is thrown at the next call.
 function deltaBuffer(clock: Clock, emit: (text: string) => void): DeltaBuffer {
   let pending = "";
   let cancelTimer: (() => void) | undefined;
@@ -74,7 +77,7 @@ function deltaBuffer(clock: Clock, emit: (text: string) => void): DeltaBuffer {
   const flush = () => emitUpTo(pending.length);
   const onTimer = () => {
     try {
-      emitUpTo(pending.search(/[\w+/=.:-]*$/));
+      emitUpTo(settledLength(pending));
       if (pending !== "") cancelTimer = clock.after(deltaMs, onTimer);
     } catch (error) {
       failure = { error };
@@ -83,7 +86,8 @@ function deltaBuffer(clock: Clock, emit: (text: string) => void): DeltaBuffer {
   return {
     add(text) {
       pending += text;
-      if (pending.length >= deltaBytes) flush();
+      if (pending.length >= longestHeldBack) flush();
+      else if (pending.length >= deltaBytes) emitUpTo(settledLength(pending));
       else if (pending !== "") cancelTimer ??= clock.after(deltaMs, onTimer);
     },
     flush,

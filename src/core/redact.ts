@@ -71,8 +71,9 @@ export const secretShapes: readonly {
   { kind: "url-password", marks: ["://"], source: "\\b[a-z][a-z0-9+.-]*://[^\\s/:@]+:[^\\s/@]{3,}@" },
 ];
 
+/** Also makes the text well formed: half a surrogate pair is no text that every reader of the log could take. */
 export function redactText(redactor: Redactor, text: string): string {
-  let result = text;
+  let result = text.isWellFormed() ? text : text.toWellFormed();
   for (const { value, as } of redactor.values) {
     if (result.includes(value)) result = result.replaceAll(value, () => as);
   }
@@ -96,11 +97,26 @@ function replacePattern(text: string, pattern: Pattern, as: string): string {
   }
 }
 
-/** Redacts every string of a JSON-like value. An `opaque` block goes back to its provider verbatim and is left alone. */
+/**
+ * How much of a text that is still growing can be redacted and shown: what is held back may be the beginning of
+ * something that is secret as a whole. The last unbroken run of characters is held back, and a private key from its
+ * first line on.
+ */
+export function settledLength(text: string): number {
+  const key = text.lastIndexOf("-----BEGIN ");
+  if (key >= 0 && !/-----END [A-Z ]*-----/.test(text.slice(key))) return key;
+  const run = /\S*$/.exec(text)?.[0].length ?? 0;
+  return text.length - Math.min(run, longestToken);
+}
+const longestToken = 1024;
+
+/** Redacts every string of a JSON-like value, names of members too. An `opaque` block goes back to its provider verbatim and is left alone. */
 export function redactValue<T>(redactor: Redactor, value: T): T {
   if (typeof value === "string") return redactText(redactor, value) as T;
   if (Array.isArray(value)) return value.map((item) => redactValue(redactor, item)) as T;
   if (typeof value !== "object" || value === null) return value;
   if ((value as { type?: unknown }).type === "opaque") return value;
-  return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, redactValue(redactor, v)])) as T;
+  return Object.fromEntries(
+    Object.entries(value).map(([k, v]) => [redactText(redactor, k), redactValue(redactor, v)]),
+  ) as T;
 }

@@ -1,6 +1,12 @@
 import { describe, test } from "bun:test";
 import { assertEquals } from "@std/assert";
-import { type Redactor, redactText, redactValue, secretShapes } from "../../src/core/redact.ts";
+import {
+  type Redactor,
+  redactText,
+  redactValue,
+  secretShapes,
+  settledLength,
+} from "../../src/core/redact.ts";
 import { compilePattern } from "../../src/load/pattern.ts";
 import { makeRedactor } from "../../src/load/redactor.ts";
 
@@ -84,6 +90,49 @@ describe("redaction", () => {
     const patterns = [compilePattern("ticket-[0-9]+", { ignoreCase: false })];
     const redactor = makeRedactor({ redact: { ...none, patterns }, env: {}, secrets: [] });
     assertEquals(redactText(redactor, "see ticket-12, ticket-7"), "see [redacted:policy], [redacted:policy]");
+  });
+
+  test("reaches names of members", () => {
+    assertEquals(redactValue(plain, { [`ghp_${a(36)}`]: 1 }), { "[redacted:github-token]": 1 });
+  });
+
+  test("makes a text well formed", () => {
+    assertEquals(redactText(plain, "a\ud800b \u{1f600}"), "a\ufffdb \u{1f600}");
+  });
+
+  test("holds back what may be the beginning of a secret", () => {
+    const rows: readonly (readonly [text: string, settled: string])[] = [
+      ["", ""],
+      ["some words and ", "some words and "],
+      ["some words and ghp_a", "some words and "],
+      ["one", ""],
+      [`key:\n-----BEGIN PRIVATE KEY-----\nabc\n`, "key:\n"],
+      [
+        `-----BEGIN X KEY-----\nabc\n-----END X KEY-----\nand on `,
+        `-----BEGIN X KEY-----\nabc\n-----END X KEY-----\nand on `,
+      ],
+      ["x".repeat(5000), "x".repeat(5000 - 1024)],
+    ];
+    for (const [text, settled] of rows) assertEquals(text.slice(0, settledLength(text)), settled);
+  });
+
+  test("cut anywhere, what is settled holds no part of a secret", () => {
+    const whole = `before ghp_${a(36)} and -----BEGIN PRIVATE KEY-----\n${a(64)}\n${
+      a(64)
+    }\n-----END PRIVATE KEY----- after`;
+    for (let end = 0; end <= whole.length; end++) {
+      const pieces = [whole.slice(0, end), whole.slice(end)];
+      let pending = "";
+      let shown = "";
+      for (const piece of pieces) {
+        pending += piece;
+        const length = settledLength(pending);
+        shown += redactText(plain, pending.slice(0, length));
+        pending = pending.slice(length);
+      }
+      shown += redactText(plain, pending);
+      assertEquals(shown, "before [redacted:github-token] and [redacted:private-key] after");
+    }
   });
 
   test("reaches every text of a value, and leaves blocks that go back verbatim alone", () => {
