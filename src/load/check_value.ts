@@ -10,7 +10,10 @@ export type CheckOptions = {
   readonly visit?: (path: YamlPath, value: unknown) => Problem | undefined;
   /** Values that a message must not repeat. */
   readonly secret?: (path: YamlPath) => boolean;
+  /** Whether a message may name this key, or this value of the key, as one to write; absent: all of them. */
+  readonly offered?: Offered;
 };
+export type Offered = (path: YamlPath, value?: unknown) => boolean;
 
 // The parts of a schema that the walk reads; schemas of one pipe carry the members of their first step.
 type Node = {
@@ -23,7 +26,7 @@ type Node = {
   readonly key?: Node;
   readonly value?: Node;
   readonly literal?: unknown;
-  readonly options?: readonly Node[];
+  readonly options?: readonly (Node | string)[];
 };
 type Walk = {
   readonly document: YamlDocument;
@@ -93,8 +96,10 @@ function checkNode(walk: Walk, node: Node, value: unknown, path: YamlPath): void
 }
 
 function checkUnion(walk: Walk, node: Node, value: unknown, path: YamlPath): void {
-  const fitting = node.options?.find((option) => shapeOfSchema(option) === shapeOf(value));
-  if (fitting === undefined) wrongType(walk, node, value, path);
+  const fitting = alternatives(node).find((option) => shapeOfSchema(option) === shapeOf(value));
+  // A word that is none of the few known ones may be meant as any of the alternatives.
+  const unfit = fitting?.type === "picklist" && faultOf(fitting, value) !== undefined;
+  if (fitting === undefined || unfit) wrongType(walk, node, value, path);
   else checkNode(walk, fitting, value, path);
 }
 
@@ -118,7 +123,7 @@ function checkMapping(walk: Walk, node: Node, value: object, path: YamlPath): vo
       severity: "error",
       message: `\`${key}\` is missing${path.length === 0 ? "" : ` in ${showPath(path)}`}`,
       at: walk.document.at(path),
-      expected: wordsOf(entry),
+      expected: wordsOf(walk, entry, [...path, key]),
     });
   }
 }
@@ -178,7 +183,7 @@ function checkLeaf(walk: Walk, node: Node, value: unknown, path: YamlPath): void
       ? `${showPath(path)} does not fit`
       : `${showPath(path)} is ${showFound(value)}`,
     at: walk.document.at(path),
-    expected: fault.words,
+    expected: node.type === "picklist" ? wordsOf(walk, node, path) : fault.words,
   });
 }
 
@@ -191,29 +196,57 @@ function faultOf(node: Node, value: unknown): { readonly words: string; readonly
 
 function wrongType(walk: Walk, node: Node, value: unknown, path: YamlPath): void {
   const empty = shapeOf(value) === "nothing";
+  const quoted = isQuoted(node, value);
+  const hint = empty
+    ? "write the value, or remove the key"
+    : quoted
+    ? "remove the quotes"
+    : needsQuotes(node, value)
+    ? "put quotes around it"
+    : undefined;
+  const alike = alternatives(node).some((option) => shapeOfSchema(option) === shapeOf(value));
   walk.problems.push({
-    code: "wrong-type",
+    code: alike ? "wrong-value" : "wrong-type",
     severity: "error",
     message: walk.options.secret?.(path)
       ? `${showPath(path)} does not fit`
-      : `${showPath(path)} is ${showFound(value)}`,
+      : `${showPath(path)} is ${quoted ? "the text " : ""}${showFound(value)}`,
     at: empty && path.length > 0 ? walk.document.keyAt(path) : walk.document.at(path),
-    expected: wordsOf(node),
-    ...(empty ? { hint: "write the value, or remove the key" } : {}),
+    expected: wordsOf(walk, node, path),
+    ...(hint === undefined ? {} : { hint }),
   });
+}
+
+// A number or truth value that stands in quotes.
+function isQuoted(node: Node, value: unknown): boolean {
+  if (typeof value !== "string") return false;
+  const meant = value === "true"
+    ? true
+    : value === "false"
+    ? false
+    : /^\d+$/.test(value)
+    ? Number(value)
+    : value;
+  return meant !== value && faultOf(node, meant) === undefined;
+}
+
+function needsQuotes(node: Node, value: unknown): boolean {
+  if (typeof value !== "number" && typeof value !== "boolean") return false;
+  return [node, ...alternatives(node)].some((option) => faultOf(option, String(value)) === undefined);
 }
 
 function unknownKey(walk: Walk, entries: { readonly [key: string]: Node }, path: YamlPath): Problem {
   const key = String(path.at(-1));
-  const known = Object.keys(entries);
+  const offered = walk.options.offered ?? (() => true);
+  const known = Object.keys(entries).filter((k) => offered([...path.slice(0, -1), k]));
   const near = nearest(key, known);
-  const elsewhere = near === undefined ? placesOf(walk.root, key) : [];
+  const elsewhere = near === undefined ? placesOf(walk.root, key, [], offered) : [];
   const hint = near !== undefined
     ? `did you mean \`${near}\`?`
     : elsewhere.length > 0
     ? `it belongs in ${elsewhere.map((place) => `\`${place}\``).join(" or ")}`
     : known.length > 0
-    ? `known here: ${known.map((k) => `\`${k}\``).join(", ")}`
+    ? `known here: ${listed(known)}`
     : undefined;
   return {
     code: "unknown-key",
@@ -225,21 +258,40 @@ function unknownKey(walk: Walk, entries: { readonly [key: string]: Node }, path:
 }
 
 // Mappings with fixed keys in which the key is known; at most three.
-function placesOf(node: Node, key: string, path = ""): string[] {
+function placesOf(node: Node, key: string, path: readonly string[], offered: Offered): string[] {
   const found: string[] = [];
   for (const [name, member] of Object.entries(node.entries ?? {})) {
     const inner = member.wrapped ?? member;
-    const at = path === "" ? name : `${path}.${name}`;
+    const at = [...path, name];
     if (inner.entries === undefined) continue;
-    if (Object.hasOwn(inner.entries, key)) found.push(at);
-    found.push(...placesOf(inner, key, at));
+    if (Object.hasOwn(inner.entries, key) && offered([...at, key])) found.push(at.join("."));
+    found.push(...placesOf(inner, key, at, offered));
   }
   return found.slice(0, 3);
 }
 
-function wordsOf(node: Node): string {
+function wordsOf(walk: Walk, node: Node, path: YamlPath): string {
+  return expectedWords(node, path, walk.options.offered ?? (() => true));
+}
+
+/** What a schema wants at `path`, in words that fit after "expected"; of fixed words only those that are offered. */
+function expectedWords(schema: unknown, path: YamlPath, offered: Offered): string {
+  const node = schema as Node;
   const inner = node.wrapped ?? node;
+  if (inner.type === "picklist") {
+    const words = (inner.options ?? []).filter((o) => typeof o === "string" && offered(path, o));
+    const [only, other] = words;
+    if (only !== undefined) return other === undefined ? `\`${only}\`` : `one of ${listed(words)}`;
+  }
   return typeof inner.message === "string" ? inner.message : inner.expects ?? "another value";
+}
+
+function listed(words: readonly unknown[]): string {
+  return words.map((word) => `\`${word}\``).join(", ");
+}
+
+function alternatives(node: Node): readonly Node[] {
+  return (node.options ?? []).filter((o) => typeof o !== "string");
 }
 
 function shapeOfSchema(node: Node): string {

@@ -5,7 +5,7 @@ import type { LayerName } from "../core/decision.ts";
 import type { Loaded, Position, Problem } from "../core/problem.ts";
 import { isObject } from "../core/text.ts";
 import { checkValue, showPath } from "./check_value.ts";
-import { allowedInProject, keyMatches, notInThisVersion } from "./policy_keys.ts";
+import { allowedInProject, inThisVersion, keyMatches, notInThisVersion } from "./policy_keys.ts";
 import { type PolicyData, policySchema } from "./policy_schema.ts";
 import { checkKey } from "./policy_values.ts";
 import { parseYaml, type YamlDocument, type YamlPath } from "./yaml.ts";
@@ -41,6 +41,7 @@ export function loadPolicyFile(
   const problems = checkValue(policySchema, document, {
     visit: (path, value) => visitKey(document, layer, path, value),
     secret: (path) => path[0] === "model" && (path[1] === "api_key" || path[1] === "headers"),
+    offered: (path, value) => inThisVersion(path, value) && (layer !== "project" || allowedInProject(path)),
   });
   if (problems.length > 0) return { ok: false, problems };
   const data = v.parse(policySchema, document.value);

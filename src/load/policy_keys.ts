@@ -43,7 +43,7 @@ export const notInThisVersion: readonly KeyPattern[] = [
 ];
 
 /** What a project policy may set; whole subtrees. */
-export const projectKeys: readonly string[] = [
+const projectKeys: readonly string[] = [
   "version",
   "limits",
   "permissions.deny",
@@ -61,6 +61,15 @@ export const projectKeys: readonly string[] = [
 export function keyMatches(pattern: string, path: YamlPath): boolean {
   const steps = pattern.split(".");
   return steps.length === path.length && steps.every((step, i) => step === "*" || step === path[i]);
+}
+
+/** Whether the key at `path` is in this version, or that value of it; steps may be `*`. */
+export function inThisVersion(path: YamlPath, value?: unknown): boolean {
+  return !notInThisVersion.some(({ path: later, when }) =>
+    when === undefined
+      ? path.some((_, i) => keyMatches(later, path.slice(0, i + 1)))
+      : value !== undefined && keyMatches(later, path) && when(value)
+  );
 }
 
 /** Whether a project may set the key at `path`, or something in it. */

@@ -98,11 +98,7 @@ function compileOne(kind: Matcher, text: string, context: MatcherContext): Compi
       return {
         code: "bad-pattern",
         message: `\`${star}\` in \`${text}\` would be taken literally`,
-        hint: star.endsWith("*") && star.length > 1 && !star.slice(0, -1).includes("*")
-          ? `a \`*\` is a word of its own at the end, as in \`${text.slice(0, text.indexOf(star))}${
-            star.slice(0, -1)
-          } *\`; quote it to mean the character`
-          : "a `*` is a word of its own at the end; quote it to mean the character",
+        hint: `${starHint(text, star)}; quote it to mean the character`,
       };
     }
     case "path": {
@@ -122,6 +118,19 @@ function compileOne(kind: Matcher, text: string, context: MatcherContext): Compi
     case "skill":
       return { ...nothing, skill: [text] };
   }
+}
+
+function starHint(text: string, star: string): string {
+  const stem = star.slice(0, -1);
+  const before = text.slice(0, text.indexOf(star));
+  if (stem === "" || stem.includes("*") || !star.endsWith("*")) {
+    return "a `*` is a word of its own at the end";
+  }
+  if (/[A-Za-z0-9]$/.test(stem)) {
+    return `a \`*\` is a word of its own at the end, as in \`${before}${stem} *\``;
+  }
+  const whole = before === "" ? "" : `\`${before}*\` or `;
+  return `a \`*\` stands for whole words only: write ${whole}one rule for each word that is meant`;
 }
 
 function unknownSet(kind: Matcher, text: string, context: MatcherContext): MatcherFault {

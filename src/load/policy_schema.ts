@@ -25,9 +25,11 @@ const retention = checkedText(/^\d+d$/, (s) => parseRetention(s) !== undefined, 
 const variable = named(/^[A-Za-z_][A-Za-z0-9_]*$/, "the name of an environment variable");
 const variables = v.array(variable, "a list of names of environment variables");
 const id = named(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "a name of letters, digits, `.`, `_` and `-`");
-const effect = oneOf(["allow", "ask", "deny"]);
+const effects = ["allow", "ask", "deny"] as const;
+const effect = oneOf(effects);
 const risk = oneOf(risks as readonly [Risk, ...Risk[]]);
-const tier = oneOf(["builtin", "machine", "user", "project"]);
+const tiers = ["builtin", "machine", "user", "project"] as const;
+const tier = oneOf(tiers);
 
 function wholeFrom(least: number, words: string) {
   return v.pipe(v.number(words), v.safeInteger(words), v.minValue(least, words));
@@ -40,10 +42,10 @@ function checkedText(pattern: RegExp, fits: (text: string) => boolean, words: st
   return v.pipe(v.string(words), v.regex(pattern, words), v.check(fits, words));
 }
 function oneOf<const T extends readonly [string, ...string[]]>(options: T) {
-  return v.picklist(
-    options,
-    options.length === 1 ? `\`${options[0]}\`` : `one of ${options.map((o) => `\`${o}\``).join(", ")}`,
-  );
+  return v.picklist(options, oneOfWords(options));
+}
+function oneOfWords(options: readonly string[]): string {
+  return `${options.length === 1 ? "" : "one of "}${options.map((o) => `\`${o}\``).join(", ")}`;
 }
 function mapping<const E extends v.ObjectEntries>(entries: E) {
   return v.strictObject(entries, "a mapping");
@@ -65,7 +67,7 @@ const ruleMapping = mapping({
   except: key(textOrTexts, "carves from the command, path or host beside it"),
   box: key(textOrTexts, "named boxes that the rule covers"),
   risk: key(
-    v.union([risk, v.array(risk, "a list of risks")], "a risk or a list of risks"),
+    v.union([risk, v.array(risk, "a list of risks")], `${oneOfWords(risks)}, or a list of these`),
     "only calls of these risks",
   ),
   sourced_by: key(textOrTexts, "only calls sourced by these skills, as `skill:NAME`"),
@@ -81,6 +83,7 @@ const ruleEntry = v.union(
   "a tool, a pattern such as `shell(git diff *)`, or a mapping with `tool`",
 );
 const ruleEntries = v.array(ruleEntry, "a list of rules");
+const callPatterns = v.array(ruleEntry, "a list of call patterns such as `shell(git merge *)`");
 
 const prices = mapping({
   input: key(amount, "USD per million input tokens"),
@@ -148,10 +151,10 @@ const forced = mapping({
   skill: key(text, "the skill to load"),
   when: key(oneOf(["session"]), "loaded from the start"),
   before: key(
-    v.union([oneOf(["finish"]), ruleEntries], "a list of rules"),
+    v.union([oneOf(["finish"]), callPatterns], "a list of call patterns such as `shell(git merge *)`"),
     "actions that are refused until the gate is met",
   ),
-  evidence: key(v.pipe(ruleEntries, v.nonEmpty("at least one rule")), "calls that must have completed"),
+  evidence: key(v.pipe(callPatterns, v.nonEmpty("at least one rule")), "calls that must have completed"),
   verdict: key(v.pipe(texts, v.nonEmpty("at least one outcome")), "outcomes of the skill that open the gate"),
   arguments: key(v.string("text"), "arguments of the skill"),
   bounding: key(flag, "whether its allowed_tools bound the session"),
@@ -177,7 +180,7 @@ const skills = mapping({
           path: v.pipe(text, v.description("a folder of skills")),
           tier: key(tier, "whose skills these are"),
         }),
-      ], "a tier or a mapping with `path`"),
+      ], `${oneOfWords(tiers)}, or a folder as \`{path: …}\``),
       "a list of tiers and folders",
     ),
     "where skills come from",
@@ -211,7 +214,7 @@ const permissions = mapping({
         network: key(effect, "risk network"),
         destructive: key(effect, "risk destructive"),
       }),
-    ], "an effect, or a mapping of risks to effects"),
+    ], `${oneOfWords(effects)}, or a mapping of risks to these`),
     "effect when no rule of the layer matches",
   ),
   delegate: key(ruleEntries, "calls that a project policy may allow"),
