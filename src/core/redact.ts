@@ -104,9 +104,11 @@ function replacePattern(text: string, pattern: Pattern, as: string): string {
  */
 export function settledLength(text: string): number {
   const key = text.lastIndexOf("-----BEGIN ");
-  if (key >= 0 && !/-----END [A-Z ]*-----/.test(text.slice(key))) return key;
+  const end = key < 0 ? null : /-----END [A-Z ]*-----/.exec(text.slice(key));
+  if (key >= 0 && end === null) return key;
+  const keyEnd = end === null ? 0 : key + end.index + end[0].length;
   const run = /\S*$/.exec(text)?.[0].length ?? 0;
-  return text.length - Math.min(run, longestToken);
+  return Math.max(keyEnd, text.length - Math.min(run, longestToken));
 }
 const longestToken = 1024;
 
