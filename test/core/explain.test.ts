@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { describe, test } from "bun:test";
 import { decide, type Standing } from "../../src/core/decide.ts";
 import { explain, explainParts, refusalText } from "../../src/core/explain.ts";
@@ -175,12 +175,9 @@ describe("refusalText()", () => {
       ...standing,
       blocks: [{ gate, missing: ["evidence missing: x"] }],
     });
-    assertEquals(
+    assertMatch(
       refusalText(explain(facts, blocked), { unattended: false, allowed: [], nearMisses: [] }),
-      [
-        "denied: gate: g at /user.yaml:1:3: evidence missing: x",
-        "Gather what is missing, in this order, then make the call again. Nothing that writes or executes may come between.",
-      ].join("\n"),
+      /^denied: gate: g at \/user\.yaml:1:3: evidence missing: x\nGather what is missing, in this order, [^\n]*$/,
     );
   });
 });
