@@ -6,6 +6,7 @@ import { readSkillBody } from "../../load/skill_dir.ts";
 import { loadCatalog, missingForced, unlisted } from "../catalog.ts";
 import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
 import { reportProblems, reportUsage } from "../result.ts";
+import { withoutSecrets } from "../secrets.ts";
 import { loadSettings } from "../settings.ts";
 import { listSkills } from "../skill_words.ts";
 import { runOnce, type RunOptions, withRunOptions } from "./run.ts";
@@ -27,9 +28,9 @@ export const skill: CommandModule = {
 };
 
 async function list(context: Context, options: PolicyOptions): Promise<number> {
-  const { output } = context;
   const settings = await loadSettings(context, options, undefined);
-  if (!settings.ok) return reportProblems(output, settings.problems, options.json === true);
+  if (!settings.ok) return reportProblems(context.output, settings.problems, options.json === true);
+  const output = withoutSecrets(context, settings.value.policy);
   const loaded = loadCatalog(settings.value);
   const { catalog, warnings } = loaded;
   const errors = [
@@ -59,10 +60,10 @@ async function list(context: Context, options: PolicyOptions): Promise<number> {
 }
 
 async function show(context: Context, name: string, options: PolicyOptions): Promise<number> {
-  const { output } = context;
   const json = options.json === true;
   const settings = await loadSettings(context, options, undefined);
-  if (!settings.ok) return reportProblems(output, settings.problems, json);
+  if (!settings.ok) return reportProblems(context.output, settings.problems, json);
+  const output = withoutSecrets(context, settings.value.policy);
   const { catalog } = loadCatalog(settings.value);
   const found = catalog.get(name);
   if (found === undefined) {
