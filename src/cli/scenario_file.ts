@@ -3,7 +3,7 @@ import * as v from "valibot";
 import type { Loaded } from "../core/problem.ts";
 import { checkValue } from "../load/check_value.ts";
 import { parseYaml } from "../load/yaml.ts";
-import { checkScript, type ScriptReply } from "../provider/script.ts";
+import { scriptSchema } from "../provider/script.ts";
 
 const text = v.string("text");
 const files = v.record(text, text, "a mapping of paths to texts");
@@ -29,12 +29,10 @@ const schema = v.strictObject({
   load: v.exactOptional(v.array(text, "a list of skill names")),
   approvals: v.exactOptional(v.array(approval, "a list of answers")),
   strict: v.exactOptional(v.boolean("`true` or `false`")),
-  model: v.array(v.unknown(), "a list of replies"),
+  model: scriptSchema,
 }, "a mapping");
 
-export type Scenario = Omit<v.InferOutput<typeof schema>, "model"> & {
-  readonly model: readonly ScriptReply[];
-};
+export type Scenario = v.InferOutput<typeof schema>;
 export type Approval = v.InferOutput<typeof approval>;
 
 const longest = 1024 * 1024;
@@ -44,11 +42,5 @@ export function loadScenario(content: string, file: string): Loaded<Scenario> {
   if (!document.ok) return document;
   const problems = checkValue(schema, document.value, {});
   if (problems.length > 0) return { ok: false, problems };
-  const data = v.parse(schema, document.value.value);
-  const replies = checkScript(data.model, {
-    at: (path) => document.value.at(["model", ...path]),
-    keyAt: (path) => document.value.keyAt(["model", ...path]),
-  });
-  if (!replies.ok) return replies;
-  return { ok: true, value: { ...data, model: replies.value }, problems: [] };
+  return { ok: true, value: v.parse(schema, document.value.value), problems: [] };
 }

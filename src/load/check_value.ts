@@ -27,6 +27,8 @@ type Node = {
   readonly value?: Node;
   readonly literal?: unknown;
   readonly options?: readonly (Node | string)[];
+  /** Set when checks on the whole value follow the schema. */
+  readonly pipe?: readonly unknown[];
 };
 type Walk = {
   readonly document: YamlDocument;
@@ -81,13 +83,11 @@ function checkNode(walk: Walk, node: Node, value: unknown, path: YamlPath): void
     case "union":
       return checkUnion(walk, node, value, path);
     case "strict_object":
-      return shapeOf(value) === "mapping"
-        ? checkMapping(walk, node, value as object, path)
-        : wrongType(walk, node, value, path);
     case "record":
-      return shapeOf(value) === "mapping"
-        ? checkRecord(walk, node, value as object, path)
-        : wrongType(walk, node, value, path);
+      if (shapeOf(value) !== "mapping") return wrongType(walk, node, value, path);
+      if (node.type === "record") checkRecord(walk, node, value as object, path);
+      else checkMapping(walk, node, value as object, path);
+      return checkWhole(walk, node, value as object, path);
     case "array":
       return Array.isArray(value) ? checkList(walk, node, value, path) : wrongType(walk, node, value, path);
     default:
@@ -151,10 +151,28 @@ function checkRecord(walk: Walk, node: Node, value: object, path: YamlPath): voi
   }
 }
 
+// What a pipe asks of a mapping beyond its members; valibot looks only when those fit.
+function checkWhole(walk: Walk, node: Node, value: object, path: YamlPath): void {
+  if (node.pipe === undefined) return;
+  const own = ownIssue(node, value);
+  if (own === undefined) return;
+  const keys = Object.keys(value).slice(0, 5).map((key) => showFound(key));
+  const found = keys.length === 0 ? "is an empty mapping" : `has ${keys.join(", ")}`;
+  walk.problems.push({
+    code: "wrong-value",
+    severity: "error",
+    message: `${showPath(path)} ${walk.options.secret?.(path) ? "does not fit" : found}`,
+    at: walk.document.at(path),
+    expected: own.message,
+  });
+}
+
+function ownIssue(node: Node, value: unknown): v.BaseIssue<unknown> | undefined {
+  return v.safeParse(node as unknown as v.GenericSchema, value).issues?.find((i) => i.path === undefined);
+}
+
 function checkList(walk: Walk, node: Node, value: readonly unknown[], path: YamlPath): void {
-  const [own] = (v.safeParse(node as unknown as v.GenericSchema, value).issues ?? []).filter((i) =>
-    i.path === undefined
-  );
+  const own = ownIssue(node, value);
   if (own !== undefined) {
     walk.problems.push({
       code: "wrong-value",

@@ -2,9 +2,10 @@
 import * as v from "valibot";
 import { type Model, ModelFailure } from "../agent/ports.ts";
 import { type Args, type AssistantBlock, type Json, type ModelReply, noUsage } from "../core/message.ts";
-import { type Loaded, nearest, type Problem } from "../core/problem.ts";
+import type { Loaded } from "../core/problem.ts";
 import { isObject } from "../core/text.ts";
-import { parseYaml, type YamlDocument, type YamlPath } from "../load/yaml.ts";
+import { checkValue } from "../load/check_value.ts";
+import { parseYaml } from "../load/yaml.ts";
 import { cancelled } from "./failure.ts";
 
 /** The answer to one request: what is said, what is called, or how the provider fails. */
@@ -21,44 +22,42 @@ export type ScriptFailure = {
   readonly retryable: boolean;
 };
 
-/** Positions of the values below a script's list; a YamlDocument is one. */
-export type ScriptPlaces = Pick<YamlDocument, "at" | "keyAt">;
-
 const longestScript = 1024 * 1024;
 
+// `call: {git_diff: }` reads as no value: no arguments.
+const args = v.pipe(
+  v.custom<Args | null>(
+    (value) => value === null || (isObject(value) && isJson(value)),
+    "a mapping of argument names to JSON values",
+  ),
+  v.transform((value): Args => value ?? {}),
+);
+
 const toolCall = v.pipe(
-  v.custom<{ readonly [tool: string]: unknown }>(isObject, "a mapping of one tool name to its arguments"),
+  v.record(v.string("a tool name"), args, "a mapping of one tool name to its arguments"),
   v.check((call) => Object.keys(call).length === 1, "exactly one tool name"),
-  v.rawTransform(({ dataset, addIssue, NEVER }) => {
-    const [tool = "", args] = Object.entries(dataset.value)[0] ?? [];
-    // `call: {git_diff: }` reads as no value: no arguments.
-    if (args === null) return { tool, args: {} };
-    if (isObject(args) && isJson(args)) return { tool, args };
-    addIssue({
-      message: "a mapping of argument names to JSON values",
-      input: args,
-      path: [{ type: "object", origin: "value", input: dataset.value, key: tool, value: args }],
-    });
-    return NEVER;
+  v.transform((call) => {
+    const [tool = "", given = {}] = Object.entries(call)[0] ?? [];
+    return { tool, args: given };
   }),
 );
 
 const failure = v.strictObject({
   code: v.pipe(v.string("a code"), v.regex(/^[a-z][a-z0-9_]*$/, "lower case words joined by `_`")),
-  message: v.optional(v.string("text")),
-  status: v.optional(
+  message: v.exactOptional(v.string("text")),
+  status: v.exactOptional(
     v.pipe(v.number("a status"), v.integer("a status"), v.minValue(400, "a status from 400")),
   ),
-  retryable: v.optional(v.boolean("true or false")),
+  retryable: v.exactOptional(v.boolean("true or false")),
 }, "a mapping");
 
 const reply = v.pipe(
   v.strictObject({
-    text: v.optional(v.string("text")),
-    call: v.optional(toolCall),
-    calls: v.optional(v.array(toolCall, "a list of calls")),
-    stop: v.optional(v.picklist(["end", "max_tokens", "refusal"], "`end`, `max_tokens` or `refusal`")),
-    fail: v.optional(failure),
+    text: v.exactOptional(v.string("text")),
+    call: v.exactOptional(toolCall),
+    calls: v.exactOptional(v.array(toolCall, "a list of calls")),
+    stop: v.exactOptional(v.picklist(["end", "max_tokens", "refusal"], "`end`, `max_tokens` or `refusal`")),
+    fail: v.exactOptional(failure),
   }, "a mapping with `text`, `call`, `calls`, `stop` or `fail`"),
   v.check((r) => Object.keys(r).length > 0, "at least one of `text`, `call`, `calls`, `stop`, `fail`"),
   v.check((r) => r.call === undefined || r.calls === undefined, "`call` or `calls`, not both"),
@@ -66,22 +65,19 @@ const reply = v.pipe(
     (r) => r.fail === undefined || Object.keys(r).length === 1,
     "`fail` alone: a failed request says nothing",
   ),
+  v.transform((written) => toReply(written)),
 );
 
-const replyKeys = ["text", "call", "calls", "stop", "fail"];
-const failureKeys = ["code", "message", "status", "retryable"];
+/** A script, for files that hold one; its output are the replies. Faults are told by `checkValue`. */
+export const scriptSchema = v.array(reply, "a list with one entry per model request");
 
 /** Reads a script file: a YAML list, one entry per model request. All faults at once, each with its place. */
 export function loadScript(text: string, file: string): Loaded<readonly ScriptReply[]> {
   const document = parseYaml(text, file, longestScript);
-  return document.ok ? checkScript(document.value.value, document.value) : document;
-}
-
-/** Checks a list that stands in another file; `places` knows positions relative to the list. */
-export function checkScript(value: unknown, places: ScriptPlaces): Loaded<readonly ScriptReply[]> {
-  const parsed = v.safeParse(v.array(reply, "a list with one entry per model request"), value);
-  if (!parsed.success) return { ok: false, problems: parsed.issues.map((issue) => toProblem(issue, places)) };
-  return { ok: true, value: parsed.output.map(toReply), problems: [] };
+  if (!document.ok) return document;
+  const problems = checkValue(scriptSchema, document.value, {});
+  if (problems.length > 0) return { ok: false, problems };
+  return { ok: true, value: v.parse(scriptSchema, document.value.value), problems: [] };
 }
 
 /**
@@ -130,7 +126,17 @@ function toContent(reply: ScriptReply, request: number): AssistantBlock[] {
   return [...text, ...calls];
 }
 
-function toReply(entry: v.InferOutput<typeof reply>): ScriptReply {
+type Call = ScriptReply["calls"][number];
+/** A reply as it is written, its calls read. */
+type Written = {
+  readonly text?: string;
+  readonly call?: Call;
+  readonly calls?: readonly Call[];
+  readonly stop?: "end" | "max_tokens" | "refusal";
+  readonly fail?: { readonly code: string } & Partial<ScriptFailure>;
+};
+
+function toReply(entry: Written): ScriptReply {
   const calls = entry.calls ?? (entry.call === undefined ? [] : [entry.call]);
   const { fail } = entry;
   return {
@@ -146,50 +152,6 @@ function toReply(entry: v.InferOutput<typeof reply>): ScriptReply {
       },
     }),
   };
-}
-
-function toProblem(issue: v.BaseIssue<unknown>, places: ScriptPlaces): Problem {
-  const steps = issue.path ?? [];
-  const path: YamlPath = steps.map((step) => step.key as string | number);
-  const name = String(path.at(-1) ?? "");
-  if (issue.type === "strict_object" && issue.expected === "never") {
-    const known = path.includes("fail") ? failureKeys : replyKeys;
-    const meant = nearest(name, known);
-    return {
-      code: "unknown-key",
-      severity: "error",
-      message: `\`${name}\` is not a key of a script's ${path.includes("fail") ? "failure" : "reply"}`,
-      at: places.keyAt(path),
-      expected: known.map((key) => `\`${key}\``).join(", "),
-      ...(meant === undefined ? {} : { hint: `did you mean \`${meant}\`?` }),
-    };
-  }
-  const missing = issue.type === "strict_object" && steps.at(-1)?.origin === "key";
-  return {
-    code: missing ? "missing-key" : "wrong-value",
-    severity: "error",
-    message: missing ? `\`${name}\` is missing` : `${describePlace(path)} is ${describe(issue.input)}`,
-    at: places.at(path),
-    ...(missing ? {} : { expected: issue.message }),
-  };
-}
-
-function describePlace(path: YamlPath): string {
-  const last = path.at(-1);
-  if (last === undefined) return "the script";
-  return typeof last === "number" && path.length === 1 ? `reply ${last + 1}` : `\`${last}\``;
-}
-
-function describe(input: unknown): string {
-  if (input === null || input === undefined) return "empty";
-  if (Array.isArray(input)) return "a list";
-  if (typeof input === "object") {
-    const keys = Object.keys(input);
-    return keys.length === 0
-      ? "an empty mapping"
-      : `a mapping of ${keys.map((key) => `\`${key}\``).join(", ")}`;
-  }
-  return `\`${String(input)}\``;
 }
 
 // YAML has numbers that JSON has not.

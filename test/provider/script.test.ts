@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { describe, test } from "bun:test";
 import { isError, type Loaded, showProblem } from "../../src/core/problem.ts";
-import { checkScript, loadScript, scriptModel, type ScriptReply } from "../../src/provider/script.ts";
+import { loadScript, scriptModel, type ScriptReply } from "../../src/provider/script.ts";
 import { failureOf, listen, request, seen } from "./setup.ts";
 
 function replies(loaded: Loaded<readonly ScriptReply[]>): readonly ScriptReply[] {
@@ -57,60 +57,58 @@ describe("loadScript()", () => {
 
   const problems: readonly (readonly [name: string, text: string, shown: readonly string[]])[] = [
     ["nothing", "", [
-      "s.yaml:1:1: error: the script is empty; expected a list with one entry per model request [wrong-value]",
+      "s.yaml:1:1: error: the file is empty; expected a list with one entry per model request; write the value, or remove " +
+      "the key [wrong-type]",
     ]],
     ["a mapping", "text: hi", [
-      "s.yaml:1:1: error: the script is a mapping of `text`; expected a list with one entry per model request [wrong-value]",
+      "s.yaml:1:1: error: the file is a mapping; expected a list with one entry per model request [wrong-type]",
     ]],
     ["an unknown key", "- text: hi\n  txt: ho\n", [
-      "s.yaml:2:3: error: `txt` is not a key of a script's reply; expected `text`, `call`, `calls`, `stop`, `fail`; " +
-      "did you mean `text`? [unknown-key]",
+      "s.yaml:2:3: error: unknown key `[0].txt`; did you mean `text`? [unknown-key]",
     ]],
     ["an unknown key of a failure", "- fail:\n    code: x\n    retry: true\n", [
-      "s.yaml:3:5: error: `retry` is not a key of a script's failure; expected `code`, `message`, `status`, `retryable`; " +
-      "did you mean `retryable`? [unknown-key]",
+      "s.yaml:3:5: error: unknown key `[0].fail.retry`; did you mean `retryable`? [unknown-key]",
     ]],
     ["several faults at once", "- text: 7\n- stop: never\n- 5\n", [
-      "s.yaml:1:9: error: `text` is `7`; expected text [wrong-value]",
-      "s.yaml:2:9: error: `stop` is `never`; expected `end`, `max_tokens` or `refusal` [wrong-value]",
-      "s.yaml:3:3: error: reply 3 is `5`; expected a mapping with `text`, `call`, `calls`, `stop` or `fail` [wrong-value]",
+      "s.yaml:1:9: error: `[0].text` is `7`; expected text [wrong-type]",
+      "s.yaml:2:9: error: `[1].stop` is `never`; expected `end`, `max_tokens` or `refusal` [wrong-value]",
+      "s.yaml:3:3: error: `[2]` is `5`; expected a mapping with `text`, `call`, `calls`, `stop` or `fail` [wrong-type]",
     ]],
     ["an empty reply", "- {}\n", [
-      "s.yaml:1:3: error: reply 1 is an empty mapping; expected at least one of `text`, `call`, `calls`, `stop`, `fail` " +
+      "s.yaml:1:3: error: `[0]` is an empty mapping; expected at least one of `text`, `call`, `calls`, `stop`, `fail` " +
       "[wrong-value]",
     ]],
     ["a reply of nothing", "-\n", [
-      "s.yaml:1:2: error: reply 1 is empty; expected a mapping with `text`, `call`, `calls`, `stop` or `fail` [wrong-value]",
+      "s.yaml:1:2: error: `[0]` is empty; expected a mapping with `text`, `call`, `calls`, `stop` or `fail`; write the " +
+      "value, or remove the key [wrong-type]",
     ]],
     ["two tools in one call", "- call: {a: {}, b: {}}\n", [
-      "s.yaml:1:9: error: `call` is a mapping of `a`, `b`; expected exactly one tool name [wrong-value]",
+      "s.yaml:1:9: error: `[0].call` has `a`, `b`; expected exactly one tool name [wrong-value]",
     ]],
     ["a call without arguments", "- call: git_diff\n", [
-      "s.yaml:1:9: error: `call` is `git_diff`; expected a mapping of one tool name to its arguments [wrong-value]",
+      "s.yaml:1:9: error: `[0].call` is `git_diff`; expected a mapping of one tool name to its arguments [wrong-type]",
     ]],
     ["a list as a call", "- call: [git_diff]\n", [
-      "s.yaml:1:9: error: `call` is a list; expected a mapping of one tool name to its arguments [wrong-value]",
+      "s.yaml:1:9: error: `[0].call` is a list; expected a mapping of one tool name to its arguments [wrong-type]",
     ]],
     ["arguments that are no mapping", "- calls:\n    - shell: ls\n", [
-      "s.yaml:2:14: error: `shell` is `ls`; expected a mapping of argument names to JSON values [wrong-value]",
+      "s.yaml:2:14: error: `[0].calls[0].shell` is `ls`; expected a mapping of argument names to JSON values [wrong-type]",
     ]],
     ["a number that JSON has not", "- call: {shell: {timeout: .inf}}\n", [
-      "s.yaml:1:17: error: `shell` is a mapping of `timeout`; expected a mapping of argument names to JSON values " +
-      "[wrong-value]",
+      "s.yaml:1:17: error: `[0].call.shell` is a mapping; expected a mapping of argument names to JSON values [wrong-type]",
     ]],
     ["call and calls", "- {call: {a: {}}, calls: []}\n", [
-      "s.yaml:1:3: error: reply 1 is a mapping of `call`, `calls`; expected `call` or `calls`, not both [wrong-value]",
+      "s.yaml:1:3: error: `[0]` has `call`, `calls`; expected `call` or `calls`, not both [wrong-value]",
     ]],
     ["a failure that speaks", "- {text: hi, fail: {code: x}}\n", [
-      "s.yaml:1:3: error: reply 1 is a mapping of `text`, `fail`; expected `fail` alone: a failed request says nothing " +
-      "[wrong-value]",
+      "s.yaml:1:3: error: `[0]` has `text`, `fail`; expected `fail` alone: a failed request says nothing [wrong-value]",
     ]],
     ["a failure without a code", "- fail: {status: 500}\n", [
-      "s.yaml:1:9: error: `code` is missing [missing-key]",
+      "s.yaml:1:9: error: `code` is missing in `[0].fail`; expected a code [missing-key]",
     ]],
     ["a failure with a bad code and status", "- fail: {code: No Code, status: 200}\n", [
-      "s.yaml:1:16: error: `code` is `No Code`; expected lower case words joined by `_` [wrong-value]",
-      "s.yaml:1:33: error: `status` is `200`; expected a status from 400 [wrong-value]",
+      "s.yaml:1:16: error: `[0].fail.code` is `No Code`; expected lower case words joined by `_` [wrong-value]",
+      "s.yaml:1:33: error: `[0].fail.status` is `200`; expected a status from 400 [wrong-value]",
     ]],
     ["a duplicate key", "- text: a\n  text: b\n", [
       "s.yaml:2:3: error: Map keys must be unique [duplicate-key]",
@@ -123,15 +121,6 @@ describe("loadScript()", () => {
       assertEquals([loaded.ok, loaded.problems.every(isError)], [false, true]);
     });
   }
-
-  test("checks a list that stands in another file at its places there", () => {
-    const places = {
-      at: (path: readonly (string | number)[]) => ({ file: "t.yaml", line: 9, col: path.length }),
-      keyAt: () => ({ file: "t.yaml", line: 1, col: 1 }),
-    };
-    const loaded = checkScript([{ text: 7 }], places);
-    assertEquals(loaded.problems.map(({ at }) => at), [{ file: "t.yaml", line: 9, col: 2 }]);
-  });
 });
 
 describe("scriptModel()", () => {
