@@ -9,6 +9,10 @@ const settings = [
   "core.quotePath=false",
   "core.pager=cat",
   "core.hooksPath=/dev/null",
+  // A submodule has settings of its own, which nothing here reaches: git must not start another git in it.
+  "diff.submodule=short",
+  "diff.ignoreSubmodules=dirty",
+  "submodule.recurse=false",
   // Else a diff writes the index when only times have changed.
   "diff.autoRefreshIndex=false",
   "color.ui=false",
@@ -43,7 +47,13 @@ export async function openGit(
     "--get-regexp",
     "^filter\\..*\\.(clean|smudge|process|required)$",
   ]);
-  const names = filters.exit === 0 ? filters.stdout.split("\0").filter((name) => name !== "") : [];
+  // A filter that is not known here would run: no diff without the whole list.
+  if (filters.cut) {
+    return failed("git_failed", "git was not asked: the repository's settings name too many filters");
+  }
+  const none = filters.exit === 1 && filters.stdout === "" && filters.stderr === "";
+  if (filters.exit !== 0 && !none) return gitFailed(filters);
+  const names = filters.stdout.split("\0").filter((name) => name !== "");
   return { ok: true, git: gitWith(at, filtersOff(names)), top };
 }
 
@@ -66,6 +76,13 @@ function gitWith(at: ToolContext, extra: { readonly [name: string]: string }): G
     LC_ALL: "C.UTF-8",
     GIT_OPTIONAL_LOCKS: "0",
     GIT_NO_LAZY_FETCH: "1",
+    // Older versions know only this one, and no setting of the repository outdoes it.
+    GIT_ALLOW_PROTOCOL: "none",
+    // The home is one that commands write to.
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_TRACE2: "0",
+    GIT_TRACE2_EVENT: "0",
+    GIT_TRACE2_PERF: "0",
     GIT_TERMINAL_PROMPT: "0",
   };
   return (args) =>

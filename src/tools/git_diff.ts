@@ -107,6 +107,7 @@ const plainDiff = [
   "--no-textconv",
   "--no-color",
   "--no-relative",
+  "--submodule=short",
   "--ignore-submodules=dirty",
 ];
 const mostFiles = 1000;

@@ -1,4 +1,4 @@
-import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertNotEquals, assertStringIncludes } from "@std/assert";
 import { afterEach, beforeEach, describe, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
@@ -318,17 +318,179 @@ describe("git_diff runs nothing that a checkout brings", () => {
     ]);
   });
 
-  test("not in submodules either", async () => {
+  /** Settings that name a program, each with a mark of its own. */
+  const programs: readonly string[] = [
+    "alias.config",
+    "alias.diff",
+    "alias.ls-files",
+    "alias.rev-parse",
+    "core.alternateRefsCommand",
+    "core.askPass",
+    "core.editor",
+    "core.fsmonitor",
+    "core.gitProxy",
+    "core.pager",
+    "core.sshCommand",
+    "credential.helper",
+    "diff.evil.command",
+    "diff.evil.textconv",
+    "diff.external",
+    "diff.guitool",
+    "difftool.evil.cmd",
+    "filter.evil.clean",
+    "filter.evil.process",
+    "filter.evil.smudge",
+    "gpg.program",
+    "gpg.ssh.program",
+    "gpg.x509.program",
+    "interactive.diffFilter",
+    "merge.evil.driver",
+    "pager.config",
+    "pager.diff",
+    "pager.ls-files",
+    "remote.evil.receivepack",
+    "remote.evil.uploadpack",
+    "sequence.editor",
+    "tar.evil.command",
+    "trailer.evil.command",
+    "uploadpack.packObjectsHook",
+  ];
+  /** Settings that make git look further, into other files or into submodules. */
+  const further: readonly (readonly [string, string])[] = [
+    ["core.untrackedCache", "true"],
+    ["diff.autoRefreshIndex", "true"],
+    ["diff.ignoreSubmodules", "none"],
+    ["diff.submodule", "diff"],
+    ["extensions.partialClone", "evil"],
+    ["fetch.recurseSubmodules", "true"],
+    ["filter.evil.required", "true"],
+    ["log.showSignature", "true"],
+    ["protocol.allow", "always"],
+    ["protocol.ext.allow", "always"],
+    ["remote.evil.promisor", "true"],
+    ["status.submoduleSummary", "true"],
+    ["submodule.recurse", "true"],
+    ["submodule.sub.ignore", "none"],
+  ];
+
+  /** Sets all of these with `set`, and gives every text file in `folder` the evil filter and driver. */
+  function armed(set: (key: string, value: string) => void, folder: string): void {
+    for (const key of programs) {
+      const value = `touch ${ws.outside}/${key} #`;
+      set(key, key.startsWith("alias.") ? `!${value}` : value);
+    }
+    set("remote.evil.url", `ext::touch ${ws.outside}/remote.url`);
+    for (const [key, value] of further) set(key, value);
+    const attributes = gitIn(folder, "rev-parse", "--git-path", "info/attributes").trim();
+    ws.write(
+      attributes.startsWith("/") ? attributes : `${folder}/${attributes}`,
+      "*.txt filter=evil diff=evil\n",
+    );
+    const hook = `#!/bin/sh\ntouch ${ws.outside}/hook\n`;
+    const hooks = ws.write(`${ws.root}/../hooks/post-index-change`, hook);
+    chmodSync(hooks, 0o755);
+    set("core.hooksPath", `${ws.root}/../hooks`);
+  }
+
+  /** That a plain git runs some of it, so that a place without marks says something. */
+  function plainGitRunsIt(folder: string): void {
+    try {
+      gitIn(folder, "diff", "HEAD");
+    } catch {
+      // These programs do not do what git expects of them.
+    }
+    assertNotEquals(ran(), []);
+  }
+
+  /** In ws.root, a submodule `sub` of which a commit and a change are not recorded. */
+  function withSubmodule(): void {
+    start();
+    const origin = `${ws.root}/../origin`;
+    mkdirSync(origin);
+    gitIn(origin, "init", "-q");
+    ws.write(`${origin}/s.txt`, "one\n");
+    gitIn(origin, "add", ".");
+    gitIn(origin, "commit", "-q", "-m", "x");
+    git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", origin, "sub");
+    commitAll("submodule");
+    ws.write("sub/s.txt", "two\n");
+    gitIn(`${ws.root}/sub`, "commit", "-q", "-a", "-m", "y");
+    ws.write("sub/s.txt", "three\n");
+    ws.write("a.txt", "one\n2\n");
+  }
+
+  test("no setting of the repository", async () => {
+    withSubmodule();
+    armed((key, value) => git("config", key, value), ws.root);
+    assertEquals([(await changes()).slice(0, 2), await changes({ path: "src" }), ran()], [
+      ["-two", "+2"],
+      ["[no differences between HEAD and the working tree in src; give a ref such as HEAD~1 or main...HEAD to look further back]"],
+      [],
+    ]);
+    plainGitRunsIt(ws.root);
+  });
+
+  test("no setting of a file that the repository's settings include", async () => {
+    withSubmodule();
+    const included = `${ws.root}/.git/more`;
+    armed((key, value) => git("config", "-f", included, key, value), ws.root);
+    git("config", "includeIf.onbranch:main.path", included);
+    assertEquals([(await changes()).slice(0, 2), ran()], [["-two", "+2"], []]);
+    plainGitRunsIt(ws.root);
+  });
+
+  test("no setting of the home", async () => {
+    withSubmodule();
+    armed((key, value) => git("config", "--global", key, value), ws.root);
+    assertEquals([(await changes()).slice(0, 2), ran()], [["-two", "+2"], []]);
+    plainGitRunsIt(ws.root);
+  });
+
+  test("no setting of a submodule", async () => {
+    withSubmodule();
+    armed((key, value) => gitIn(`${ws.root}/sub`, "config", key, value), `${ws.root}/sub`);
+    for (const [key, value] of further) git("config", key, value);
+    const found = await changes();
+    assertEquals([found.map((l) => l.replace(/[0-9a-f]{40}$/, "…")), ran()], [
+      ["-two", "+2", "-Subproject commit …", "+Subproject commit …"],
+      [],
+    ]);
+    plainGitRunsIt(ws.root);
+  });
+
+  test("no setting of the submodule that is the workspace", async () => {
+    withSubmodule();
+    const root = `${ws.root}/sub`;
+    armed((key, value) => gitIn(root, "config", key, value), root);
+    assertEquals([await changes({}, { root }), ran()], [["-two", "+three"], []]);
+    plainGitRunsIt(root);
+  });
+
+  test("no setting of a linked working tree", async () => {
+    start();
+    const root = ws.root.replace(/ws$/, "linked");
+    git("worktree", "add", "-q", root);
+    git("config", "extensions.worktreeConfig", "true");
+    armed((key, value) => gitIn(root, "config", "--worktree", key, value), root);
+    ws.write(`${root}/a.txt`, "one\n2\n");
+    assertEquals([await changes({}, { root }), ran()], [["-two", "+2"], []]);
+    plainGitRunsIt(root);
+  });
+
+  test("and refuses when there are more filters than can be switched off", async () => {
     start();
     const program = trap();
-    mkdirSync(`${ws.outside}/sub`);
-    gitIn(`${ws.outside}/sub`, "init", "-q");
-    gitIn(`${ws.outside}/sub`, "commit", "-q", "--allow-empty", "-m", "x");
-    git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", `${ws.outside}/sub`, "sub");
-    commitAll("submodule");
-    gitIn(`${ws.root}/sub`, "config", "core.fsmonitor", program);
+    const filters = Array.from({ length: 200 }, (_, i) => `[filter "f${i}"]\n\tclean = ${program}\n`);
+    ws.write(".git/more", filters.join(""));
+    git("config", "include.path", "more");
+    ws.write(".gitattributes", "*.txt filter=f100\n");
     ws.write("a.txt", "one\n2\n");
-    assertEquals([(await changes()).slice(0, 2), ran()], [["-two", "+2"], ["sub"]]);
+    const outcome = await diff({}, { shell: { ...ws.at.shell, maxOutput: 512 } });
+    assertEquals([outcome, ran()], [{
+      ok: false,
+      code: "git_failed",
+      content: "git was not asked: the repository's settings name too many filters",
+    }, []]);
   });
 
   test("no missing object is fetched by a helper of the repository", async () => {
