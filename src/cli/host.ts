@@ -9,7 +9,6 @@ export type Host = {
   readonly env: { readonly [name: string]: string | undefined };
   readonly cwd: string;
   readonly home: string;
-  readonly uid: number;
   readonly user: string;
   /** `linux-x64` and the like. */
   readonly platform: string;
@@ -26,7 +25,6 @@ export function readHost(): Host {
     env: process.env,
     cwd: process.cwd(),
     home: homeFolder(),
-    uid: process.getuid?.() ?? -1,
     user: userName(),
     platform: `${process.platform}-${process.arch}`,
     stdinIsTerminal: process.stdin.isTTY === true,

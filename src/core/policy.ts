@@ -106,7 +106,7 @@ export type Policy = {
   readonly protect: readonly (PathPattern & { readonly shown: string })[];
   readonly instructions: readonly string[];
   readonly trust: "trusted" | "ask" | "untrusted";
-  readonly sandbox: { readonly mode: "required" | "off"; readonly at?: Position };
+  readonly sandbox: { readonly mode: "required" | "off" };
   readonly shellEnv: readonly string[];
   readonly tools: {
     readonly enabled: readonly string[];

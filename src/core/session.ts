@@ -24,8 +24,6 @@ export type ActiveSkill = {
   readonly boundingBetweenTurns: boolean;
   /** Part of the stable system text, from the first request on. */
   readonly forced: boolean;
-  readonly source: string;
-  readonly sha256: string;
   readonly body: string;
   readonly outcome?: string;
 };
@@ -33,7 +31,6 @@ export type ActiveSkill = {
 export type TurnState = {
   readonly number: number;
   readonly open: boolean;
-  readonly iterations: number;
   readonly toolCalls: number;
   readonly denied: readonly Denial[];
   /** Seq of the newest start of a call that may change something. */
@@ -66,7 +63,6 @@ export const firstHash = "0".repeat(64);
 const noTurn: TurnState = {
   number: 0,
   open: false,
-  iterations: 0,
   toolCalls: 0,
   denied: [],
   changedAt: 0,
@@ -108,7 +104,7 @@ export function reduce(state: SessionState, event: Event): SessionState {
     case "skill.completed":
       return completeSkill(next, event.data, event.seq);
     case "context.built":
-      return { ...next, requestSeq: event.seq, turn: { ...state.turn, iterations: event.data.iteration } };
+      return { ...next, requestSeq: event.seq };
     case "model.completed":
       return modelCompleted(next, event.data);
     case "permission.resolved":
@@ -170,8 +166,6 @@ function loadSkill(state: SessionState, data: EventData["skill.loaded"], seq: nu
     bounding: (before?.bounding ?? false) || data.bounding,
     boundingBetweenTurns: before?.boundingBetweenTurns ?? data.bounding,
     forced,
-    source: data.source,
-    sha256: data.sha256,
     body: data.body === "" ? before?.body ?? "" : data.body,
   };
   const active = before === undefined

@@ -236,8 +236,7 @@ function mergeSkills(
 }
 
 function mergeSandbox(settings: Settings): Policy["sandbox"] {
-  const { value, at } = strictestOf(settings, "sandbox.mode", ["required", "off"], "required");
-  return at === undefined ? { mode: value } : { mode: value, at };
+  return { mode: strictestOf(settings, "sandbox.mode", ["required", "off"], "required").value };
 }
 
 const defaultEnv: readonly string[] = ["PATH", "LANG", "LC_ALL", "TZ", "TERM"];

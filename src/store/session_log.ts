@@ -130,7 +130,6 @@ export function logPath(dir: string, id: string): string {
 export type SessionSummary = {
   readonly id: string;
   readonly path: string;
-  readonly bytes: number;
   readonly changedMs: number;
 };
 
@@ -147,8 +146,8 @@ export function listSessions(dir: string): readonly SessionSummary[] {
     const path = join(dir, id, "log.jsonl");
     if (!idPattern.test(id) || !existsSync(path)) return [];
     try {
-      const { size, mtimeMs } = statSync(path);
-      return [{ id, path, bytes: size, changedMs: mtimeMs }];
+      const { mtimeMs } = statSync(path);
+      return [{ id, path, changedMs: mtimeMs }];
     } catch {
       // Removed in between.
       return [];

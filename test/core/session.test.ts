@@ -496,8 +496,6 @@ describe("active skills", () => {
       bounding: false,
       boundingBetweenTurns: false,
       forced: true,
-      source: "user",
-      sha256: "sha of review",
       body: "body of review",
     }]);
   });
