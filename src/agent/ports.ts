@@ -114,8 +114,6 @@ export type ToolContext = Place & {
 };
 
 export type ShellSettings = {
-  /** Set when no command may run at all: says why and what to do. */
-  readonly refused?: string;
   readonly env: { readonly [name: string]: string };
   readonly timeoutMs: number;
   readonly maxTimeoutMs: number;

@@ -72,7 +72,7 @@ export async function makeAgent(
       mode: options.mode,
       strict: options.strict === true,
       place,
-      shell: shellOf(context, settings, place),
+      shell: shellOf(context, settings),
       bodies: {
         read: async (skill) => readSkillBody(skill),
         readAttached: async (skill, path) => attachedOutcome(readAttached(skill, path, 256 * 1024)),
@@ -102,10 +102,9 @@ export function placeOf(settings: Pick<Settings, "policy" | "surroundings">): Pl
   };
 }
 
-function shellOf(context: Context, settings: Settings, place: Place): ShellSettings {
+function shellOf(context: Context, settings: Settings): ShellSettings {
   const { shell } = settings.policy.tools;
   return {
-    ...(place.shellRefused === undefined ? {} : { refused: place.shellRefused }),
     env: childEnvironment(context.host.env, {
       allow: settings.policy.shellEnv,
       home: settings.surroundings.home,

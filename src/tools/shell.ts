@@ -77,8 +77,7 @@ function inspect(args: Args, place: Place): Inspection {
   };
 }
 
-function refusal(at: Place & Partial<Pick<ToolContext, "shell">>) {
-  const message = at.shellRefused ?? at.shell?.refused;
+function refusal({ shellRefused: message }: Place) {
   return message === undefined ? undefined : { code: "sandbox_unavailable", message };
 }
 

@@ -145,7 +145,7 @@ describe("shell refuses", () => {
     const message = "no sandbox: install bubblewrap";
     const errors = [{ code: "sandbox_unavailable", message }];
     assertEquals(shell.inspect({ command: "true" }, { ...ws.at, shellRefused: message }).errors, errors);
-    assertEquals(await sh({ command: "touch ran" }, set({ refused: message })), {
+    assertEquals(await sh({ command: "touch ran" }, { shellRefused: message }), {
       ok: false,
       code: "sandbox_unavailable",
       content: message,
