@@ -12,8 +12,6 @@ export type ListingOptions = {
   readonly sessionNames?: ReadonlySet<string>;
   /** Name → number that grows with each use. */
   readonly recent: ReadonlyMap<string, number>;
-  /** The tool that finds what is not listed; absent: none is mentioned. */
-  readonly searchTool?: string;
 };
 
 export type Listing = {
@@ -49,7 +47,7 @@ export function renderListing(items: readonly Skill[], options: ListingOptions):
     description: oneLine(skill.description),
   }));
   const frame = estimateTokens(`${heading}\n\n${instruction}\n\n`) +
-    estimateTokens(moreLine(lines.length, options)) + 2;
+    estimateTokens(moreLine(lines.length)) + 2;
   const room = options.budgetTokens - frame;
   if (room <= 0) return { text: "", tokens: 0, shortened: [], omitted: omit(lines, options) };
   const longest = Math.max(...lines.map((l) => l.description.length));
@@ -66,7 +64,7 @@ type Line = { readonly skill: Skill; readonly name: string; readonly description
 type Kept = Line & { readonly shown: string };
 
 function compose(kept: readonly Kept[], left: readonly Line[], options: ListingOptions): Listing {
-  const more = left.length === 0 ? "" : `\n${moreLine(left.length, options)}`;
+  const more = left.length === 0 ? "" : `\n${moreLine(left.length)}`;
   const list = kept.map((l) => render(l.name, l.shown)).join("\n");
   const text = kept.length === 0 && more === ""
     ? ""
@@ -86,9 +84,8 @@ function omit(left: readonly Line[], options: ListingOptions): Listing["omitted"
   }));
 }
 
-function moreLine(count: number, options: ListingOptions): string {
-  const how = options.searchTool === undefined ? "" : `; find them with ${options.searchTool}`;
-  return `- … and ${count} more skills that are not listed${how}`;
+function moreLine(count: number): string {
+  return `- … and ${count} more skills that are not listed`;
 }
 
 function fill(

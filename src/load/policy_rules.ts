@@ -23,8 +23,6 @@ import { unknownTool } from "./policy_values.ts";
 import type { YamlPath } from "./yaml.ts";
 
 export type RuleContext = MatcherContext & {
-  /** Tools beyond the built-in ones that a bare name may mean. */
-  readonly otherTools?: readonly string[];
   /** Makes a path of the file absolute. */
   resolve(path: string): string;
 };
@@ -57,7 +55,7 @@ export function compileRule(entry: RuleEntry, site: RuleSite, context: RuleConte
   const tools = readTools(mapping, report);
   const written = writtenMatchers(mapping, tools, report);
   const compiled = compileMatchers(mapping, written, context, report);
-  for (const tool of tools) checkToolName(tool.name, context, report, tool.path);
+  for (const tool of tools) checkToolName(tool.name, report, tool.path);
   if (problems.length === 0) checkReach(mapping, written, tools.map((t) => t.name), site, report);
   checkUse(mapping, site, report);
   if (problems.some((p) => p.severity === "error")) return { ok: false, problems };
@@ -204,10 +202,10 @@ function compileMatchers(
   return { main, except };
 }
 
-function checkToolName(name: string, context: RuleContext, report: Report, path: YamlPath): void {
-  if (builtinsOf(name).length > 0 || context.otherTools?.includes(name)) return;
+function checkToolName(name: string, report: Report, path: YamlPath): void {
+  if (builtinsOf(name).length > 0) return;
   if (!mayNameOutsideTool(name)) {
-    return report(unknownTool(name, [...builtinTools, ...(context.otherTools ?? [])]), path);
+    return report(unknownTool(name, builtinTools), path);
   }
   if (!/^mcp\./.test(name)) return;
   report(

@@ -24,7 +24,7 @@ const usualPath = "/usr/local/bin:/usr/bin:/bin";
  */
 export function keyReader(
   source: KeySource,
-  { env = process.env, limitMs = 10_000 }: { readonly env?: Env; readonly limitMs?: number } = {},
+  { env, limitMs = 10_000 }: { readonly env: Env; readonly limitMs?: number },
 ): KeyReader {
   if ("env" in source) return async () => usable(env[source.env] ?? "", source);
   if ("file" in source) return async () => readKeyFile(source);

@@ -12,7 +12,7 @@ When one of these skills is relevant to the task, load it with load_skill before
 `;
 
 function options(some: Partial<ListingOptions> = {}): ListingOptions {
-  return { budgetTokens: 8000, forcedNames: new Set(), recent: new Map(), searchTool: "find_skill", ...some };
+  return { budgetTokens: 8000, forcedNames: new Set(), recent: new Map(), ...some };
 }
 
 test("renderListing() lists names and descriptions: forced first, then tier, use and name", () => {
@@ -100,7 +100,7 @@ test("renderListing() leaves skills out from the end, says so, and gives each a 
   });
   assertEquals(
     listing.text.split("\n").at(-1),
-    `- … and ${1000 - listed} more skills that are not listed; find them with find_skill`,
+    `- … and ${1000 - listed} more skills that are not listed`,
   );
 });
 
