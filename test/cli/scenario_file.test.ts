@@ -18,7 +18,7 @@ test("loadScenario() tells the faults of replies at their places, together with 
   const loaded = loadScenario(`${head}strict: 1\nmodel:\n  - text: 7\n  - call: {a: {}, b: {}}\n`, "t.yaml");
   assertEquals(loaded.problems.map(showProblem), [
     "t.yaml:3:9: error: `strict` is `1`; expected `true` or `false` [wrong-type]",
-    "t.yaml:5:11: error: `model[0].text` is `7`; expected text [wrong-type]",
+    "t.yaml:5:11: error: `model[0].text` is `7`; expected text; put quotes around it [wrong-type]",
     "t.yaml:6:11: error: `model[1].call` has `a`, `b`; expected exactly one tool name [wrong-value]",
   ]);
 });

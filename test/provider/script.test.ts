@@ -70,8 +70,8 @@ describe("loadScript()", () => {
       "s.yaml:3:5: error: unknown key `[0].fail.retry`; did you mean `retryable`? [unknown-key]",
     ]],
     ["several faults at once", "- text: 7\n- stop: never\n- 5\n", [
-      "s.yaml:1:9: error: `[0].text` is `7`; expected text [wrong-type]",
-      "s.yaml:2:9: error: `[1].stop` is `never`; expected `end`, `max_tokens` or `refusal` [wrong-value]",
+      "s.yaml:1:9: error: `[0].text` is `7`; expected text; put quotes around it [wrong-type]",
+      "s.yaml:2:9: error: `[1].stop` is `never`; expected one of `end`, `max_tokens`, `refusal` [wrong-value]",
       "s.yaml:3:3: error: `[2]` is `5`; expected a mapping with `text`, `call`, `calls`, `stop` or `fail` [wrong-type]",
     ]],
     ["an empty reply", "- {}\n", [
