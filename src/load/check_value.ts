@@ -293,7 +293,7 @@ function wordsOf(walk: Walk, node: Node, path: YamlPath): string {
 }
 
 /** What a schema wants at `path`, in words that fit after "expected"; of fixed words only those that are offered. */
-function expectedWords(schema: unknown, path: YamlPath, offered: Offered): string {
+export function expectedWords(schema: unknown, path: YamlPath, offered: Offered): string {
   const node = schema as Node;
   const inner = node.wrapped ?? node;
   if (inner.type === "picklist") {
