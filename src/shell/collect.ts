@@ -1,6 +1,7 @@
 // Walks a syntax tree and collects what is judged: simple commands at any depth, redirections, path operands.
 import { commandShapes, gluedElsewhere, printed } from "./command_words.ts";
 import { harm, missesCommands } from "./effects.ts";
+import { isSpent, newEffort, spend } from "./effort.ts";
 import { type Collected, type Level, unclear } from "./found.ts";
 import { operandsOf } from "./operands.ts";
 import { readRedirect } from "./redirects.ts";
@@ -8,6 +9,7 @@ import {
   type Assignment,
   type Command,
   type CommandNode,
+  everyNode,
   forEachChild,
   type ParsedScript,
   parseScript,
@@ -34,8 +36,9 @@ type Context = {
   readonly input?: string;
 };
 
+// Wrappers and shell texts in one another; nodes of one tree in one another.
 const deepest = 48;
-const mostUnwrapped = 100_000;
+const deepestTree = 1000;
 
 /** Collects everything from a parsed source, in the order of the text. */
 export function collect(script: ParsedScript, source: string): Collected {
@@ -45,17 +48,31 @@ export function collect(script: ParsedScript, source: string): Collected {
     operands: [],
     faults: [],
     moved: false,
-    unwrapped: 0,
+    readsCommands: false,
+    effort: newEffort(),
   };
   walkScript(script, { out, source, level: "top", statusHidden: false, depth: 0 });
   return out;
 }
 
 function walkScript(script: ParsedScript, at: Context): void {
+  if (!isBounded(script, at)) return;
   for (const error of script.errors ?? []) {
     at.out.faults.push({ code: "syntax_error", message: `the command is not valid bash: ${error.message}` });
   }
   walkList(script.commands, { ...at, source: script.source ?? at.source });
+}
+
+// The parser reads what stands in these once more for every level of them.
+const readAgain = ["ParameterExpansion", "ArithmeticExpansion", "ExtendedGlob", "BraceExpansion"];
+
+function isBounded(script: ParsedScript, at: Context): boolean {
+  const { effort } = at.out;
+  return everyNode(script, (node, depth) => {
+    if (depth > deepestTree) tooDeep(at);
+    return depth <= deepestTree &&
+      (!readAgain.includes(node.type) || spend(effort, "characters", node.end - node.pos));
+  });
 }
 
 function walkList(statements: readonly Statement[], at: Context): void {
@@ -77,6 +94,7 @@ function inside(at: Context): Context {
 type Node = Statement["command"] | CommandNode;
 
 function walkNode(node: Node, at: Context): void {
+  if (isSpent(at.out.effort)) return;
   switch (node.type) {
     case "Command":
       return simple(node, at);
@@ -178,8 +196,9 @@ function pipeline(node: Extract<Node, { type: "Pipeline" }>, at: Context): void 
   }
   let input: string | undefined;
   for (const command of node.commands) {
+    if (isSpent(at.out.effort)) return;
     walkNode(command, input === undefined ? inner : { ...inner, input });
-    input = command.type === "Command" ? printed(command, inner) : undefined;
+    input = command.type === "Command" ? printed(command, inner, at.out.effort) : undefined;
   }
 }
 
@@ -195,6 +214,7 @@ type Draft = {
 };
 
 function simple(node: Command, at: Context): void {
+  if (!spend(at.out.effort, "words", node.prefix.length + node.suffix.length)) return;
   if (gluedElsewhere(node, at)) at.out.faults.push(unclear(textOf(node, at)));
   let why: string | undefined, input = at.input;
   for (const redirect of node.redirects) {
@@ -224,6 +244,7 @@ function simple(node: Command, at: Context): void {
 function addPart(at: Context, draft: Draft): void {
   const { out, level } = at;
   const { words, assignments } = draft;
+  if (!spend(out.effort, "commands", 1) || !spend(out.effort, "words", unknownCost(words))) return;
   const mistaken = words.find((w) => w.unclear === true);
   if (mistaken !== undefined) out.faults.push(unclear(mistaken.text));
   const wrapped: Wrapped = draft.keyword === true ? { inner: [] } : unwrap(words);
@@ -243,15 +264,22 @@ function addPart(at: Context, draft: Draft): void {
     ...(hard === undefined && soft !== undefined ? { nameable: true as const } : {}),
     ...(at.statusHidden ? { statusHidden: true as const } : {}),
   });
-  for (const operand of draft.keyword === true ? [] : operandsOf(words)) {
-    out.operands.push({ ...operand, afterCd: out.moved, level });
-  }
+  const operands = draft.keyword === true ? [] : operandsOf(words);
+  if (!spend(out.effort, "operands", operands.length)) return;
+  for (const operand of operands) out.operands.push({ ...operand, afterCd: out.moved, level });
   const fed = draft.input === undefined ? at : { ...at, input: draft.input };
   for (const inner of wrapped.inner) addInner(fed, inner);
-  if (wrapped.readsCommands === true && draft.input !== undefined) {
-    addInner(at, { kind: "script", text: draft.input });
+  if (wrapped.readsCommands === true) {
+    out.readsCommands = true;
+    if (draft.input !== undefined) addInner(at, { kind: "script", text: draft.input });
   }
   if (wrapped.moves === true) out.moved = true;
+}
+
+// Unknown words are compared with what they could be, those of an unknown program with every rule there is.
+function unknownCost(words: readonly Shape[]): number {
+  const unknown = words.reduce((count, w) => w.blur === undefined ? count : count + 1, 0);
+  return words[0]?.blur === undefined ? 3 * unknown : 3 * unknown + 8 * words.length;
 }
 
 function programGlob(words: readonly Shape[]): string | undefined {
@@ -263,13 +291,11 @@ function programGlob(words: readonly Shape[]): string | undefined {
 
 function addInner(at: Context, inner: Inner): void {
   const { out } = at;
-  out.unwrapped += inner.kind === "command" ? inner.words.length : 1 + inner.text.length / 4;
-  if (at.depth >= deepest || out.unwrapped > mostUnwrapped) {
-    if (!out.faults.some((f) => f.code === "too_complex")) {
-      out.faults.push({ code: "too_complex", message: "the command nests too many commands in one another" });
-    }
-    return;
-  }
+  if (at.depth >= deepest) return tooDeep(at);
+  const affordable = inner.kind === "command"
+    ? spend(out.effort, "words", inner.words.length)
+    : spend(out.effort, "characters", inner.text.length);
+  if (!affordable) return;
   const deeper = { ...inside(at), depth: at.depth + 1 };
   if (inner.kind === "command") {
     if (inner.words.length === 0) return;
@@ -288,6 +314,13 @@ function addInner(at: Context, inner: Inner): void {
   );
 }
 
+function tooDeep(at: Context): void {
+  at.out.faults.push({
+    code: "too_complex",
+    message: "the command nests too deep; write it to a script file",
+  });
+}
+
 // A part that stands for something that is no simple command: nothing covers it.
 function shadow(node: SyntaxNode, at: Context, why: string): void {
   addPart(at, { words: [], assignments: [], text: textOf(node, at), why });
@@ -300,7 +333,9 @@ function textOf(node: { readonly pos: number; readonly end: number }, at: Contex
 function openRedirect(node: Redirection, at: Context): ReturnType<typeof readRedirect> {
   const read = readRedirect(node, textOf(node, at));
   const { out, level } = at;
-  if (read.opened !== undefined) out.redirections.push({ ...read.opened, afterCd: out.moved, level });
+  if (read.opened !== undefined && spend(out.effort, "redirections", 1)) {
+    out.redirections.push({ ...read.opened, afterCd: out.moved, level });
+  }
   return read;
 }
 
@@ -311,12 +346,7 @@ function looseRedirects(nodes: readonly Redirection[], at: Context): void {
     const { why, input } = openRedirect(node, at);
     if (why !== undefined) shadow(node, at, why);
     // A group that reads a known text may hold a shell: `{ sh; } <<…`.
-    if (
-      input !== undefined &&
-      at.out.parts.some((p) => p.notUnderstood?.endsWith("runs what it reads") === true)
-    ) {
-      addInner(at, { kind: "script", text: input });
-    }
+    if (input !== undefined && at.out.readsCommands) addInner(at, { kind: "script", text: input });
   }
 }
 
@@ -366,7 +396,12 @@ function test(node: SyntaxNode, at: Context): void {
 
 // Finds the scripts inside words, values, here-documents and expressions.
 function descend(node: SyntaxNode, at: Context): void {
-  if (node.type === "Script") return walkScript(node, hide(inside(at)));
+  if (isSpent(at.out.effort)) return;
+  if (node.type === "Script") {
+    return spend(at.out.effort, "characters", node.end - node.pos)
+      ? walkScript(node, hide(inside(at)))
+      : undefined;
+  }
   if (node.type === "CommandExpansion" && mixesBraces(node.text)) at = { ...at, mixed: true };
   if (node.type === "Assignment" && node.value.type === "Word" && node.value.text.startsWith("(")) {
     at.out.faults.push(unclear(textOf(node, at)));
@@ -393,8 +428,10 @@ function descend(node: SyntaxNode, at: Context): void {
   if (node.type === "BraceExpansion" || node.type === "ExtendedGlob") {
     // Their raw text may hold what the tree does not show.
     if (/[$`]|[<>]\(/.test(node.text) && (node.parts ?? []).length === 0) {
-      const script = parseScript(`: "${node.text}"`);
-      walkScript(script, { ...inside(at), source: `: "${node.text}"` });
+      const source = `: "${node.text}"`;
+      if (spend(at.out.effort, "characters", source.length)) {
+        walkScript(parseScript(source), { ...inside(at), source });
+      }
     }
   }
   forEachChild(node, (child) => descend(child, at));

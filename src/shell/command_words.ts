@@ -1,4 +1,5 @@
 // The words of one simple command, as bash sees them.
+import { type Effort, spend } from "./effort.ts";
 import { readRedirect } from "./redirects.ts";
 import type { Command } from "./syntax.ts";
 import { literalOutput, unwrap } from "./unwrap.ts";
@@ -7,14 +8,16 @@ import { assignmentShape, gluedShape, quoted, type Shape, shapesOf } from "./wor
 /** `mixed`: words with braces may be other words. */
 export type WordSource = { readonly source: string; readonly mixed?: true };
 
+// So many words in, braces are no longer expanded: what they stand for counts as unknown.
+const mostExpanded = 2000;
+
 /** Program and arguments in order; `at.source` is what the node's positions refer to. */
 export function commandShapes(node: Command, { mixed, source }: WordSource): readonly Shape[] {
   const shapes: Shape[] = [];
   let end = -1;
   for (const word of [...(node.name === undefined ? [] : [node.name]), ...node.args]) {
-    const [first, ...others] = word.type !== "Word"
-      ? [assignmentShape(word)]
-      : mixed === true && word.text.includes("{")
+    const open = word.text.includes("{") && (mixed === true || shapes.length > mostExpanded);
+    const [first, ...others] = word.type !== "Word" ? [assignmentShape(word)] : open
       ? [{
         text: word.text,
         path: word.text,
@@ -51,7 +54,7 @@ export function gluedElsewhere(node: Command, at: WordSource): boolean {
 const deepest = 48;
 
 /** What `echo` and `cat <<…` are sure to write into the pipe, also when a wrapper runs them. */
-export function printed(node: Command, at: WordSource): string | undefined {
+export function printed(node: Command, at: WordSource, effort: Effort): string | undefined {
   const [redirect] = node.redirects;
   let words = commandShapes(node, at);
   for (let depth = 0; depth < deepest; depth++) {
@@ -62,7 +65,7 @@ export function printed(node: Command, at: WordSource): string | undefined {
       return readRedirect(redirect, at.source.slice(redirect.pos, redirect.end)).input;
     }
     const inner = unwrap(words).inner.find((i) => i.kind === "command");
-    if (inner === undefined) return undefined;
+    if (inner === undefined || !spend(effort, "words", inner.words.length)) return undefined;
     words = inner.words;
   }
   return undefined;

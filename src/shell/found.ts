@@ -1,5 +1,6 @@
 // What the walk through a syntax tree finds.
 import type { Part } from "../core/facts.ts";
+import type { Effort } from "./effort.ts";
 import type { Operand } from "./operands.ts";
 import { quoted } from "./words.ts";
 
@@ -25,8 +26,9 @@ export type Collected = {
   readonly faults: Fault[];
   /** A cd, or something that may hold one, was seen. */
   moved: boolean;
-  /** How many words were looked at in commands inside others. */
-  unwrapped: number;
+  /** A command that runs what it reads was seen. */
+  readsCommands: boolean;
+  readonly effort: Effort;
 };
 
 /** A word or construct that bash may take apart in another way than the parser: what it would run is not known. */

@@ -3,8 +3,9 @@
 import type { Part } from "../core/facts.ts";
 import { byteLength } from "../core/text.ts";
 import { collect } from "./collect.ts";
+import { excess } from "./effort.ts";
 import type { Fault, FoundOperand, OpenedFile } from "./found.ts";
-import { parseScript } from "./syntax.ts";
+import { type ParsedScript, parseScript } from "./syntax.ts";
 
 export type ShellText = {
   /** Simple commands in the order of the text, those inside a command after it. */
@@ -20,30 +21,46 @@ export type ShellText = {
 /** Longer texts are refused: nobody can judge them, and a file says the same. */
 export const longestCommand = 64 * 1024;
 
-// The parser goes over the rest of the text for every open parenthesis, and gives up at about this many itself.
+// The parser goes over the rest of the text for every open parenthesis and `${`; it gives up at about so many
+// parentheses itself.
 const deepest = 250;
+const deepestExpansion = 50;
 
-function parenthesisDepth(text: string): number {
+function depthOf(text: string, open: RegExp, close: string): number {
   let depth = 0, most = 0;
-  for (const c of text) {
-    if (c === "(") most = Math.max(most, ++depth);
-    else if (c === ")") depth = Math.max(0, depth - 1);
+  for (const [found] of text.matchAll(open)) {
+    depth = found === close ? Math.max(0, depth - 1) : depth + 1;
+    most = Math.max(most, depth);
   }
   return most;
 }
 
 /** Never throws, looks at nothing but the text. With errors the rest is only what was found until then. */
 export function parseShell(command: string): ShellText {
-  const refused = refusal(command);
-  if (refused !== undefined) {
-    return { parts: [], redirections: [], operands: [], errors: [refused], moves: false };
-  }
-  const found = collect(parseScript(command), command);
-  const { parts, redirections, operands, faults, moved } = found;
-  return { parts, redirections, operands, errors: unique(faults), moves: moved };
+  const unfit = textFault(command);
+  if (unfit !== undefined) return refused(unfit);
+  const script = parseScript(command);
+  const nothing = script.commands.length === 0 ? nothingToRun(script) : undefined;
+  if (nothing !== undefined) return refused(nothing);
+  const { parts, redirections, operands, faults, moved, effort } = collect(script, command);
+  const message = excess(effort);
+  const errors = message === undefined ? unique(faults) : [{ code: "too_complex", message }];
+  return { parts, redirections, operands, errors, moves: moved };
 }
 
-function refusal(command: string): Fault | undefined {
+function refused(fault: Fault): ShellText {
+  return { parts: [], redirections: [], operands: [], errors: [fault], moves: false };
+}
+
+function nothingToRun(script: ParsedScript): Fault {
+  const [error] = script.errors ?? [];
+  return error === undefined
+    ? { code: "empty_command", message: "the command is empty" }
+    : { code: "syntax_error", message: `the command is not valid bash: ${error.message}` };
+}
+
+// What is amiss with the text before it is parsed.
+function textFault(command: string): Fault | undefined {
   if (command.includes("\0")) return { code: "nul_in_command", message: "the command holds a NUL character" };
   if (byteLength(command) > longestCommand) {
     return {
@@ -51,7 +68,13 @@ function refusal(command: string): Fault | undefined {
       message: `the command is longer than ${longestCommand} bytes; write it to a script file and run that`,
     };
   }
-  if (parenthesisDepth(command) > deepest) {
+  if (depthOf(command, /\$\{|\}/g, "}") > deepestExpansion) {
+    return {
+      code: "too_complex",
+      message: `expansions in the command nest deeper than ${deepestExpansion} levels`,
+    };
+  }
+  if (depthOf(command, /[()]/g, ")") > deepest) {
     return { code: "too_complex", message: `parentheses in the command nest deeper than ${deepest} levels` };
   }
   // Bash joins lines before it looks for operators, the parser after.
@@ -62,12 +85,6 @@ function refusal(command: string): Fault | undefined {
     };
   }
   if (!command.isWellFormed()) return { code: "not_unicode", message: "the command is not valid Unicode" };
-  if (parseScript(command).commands.length === 0) {
-    const [error] = parseScript(command).errors ?? [];
-    return error === undefined
-      ? { code: "empty_command", message: "the command is empty" }
-      : { code: "syntax_error", message: `the command is not valid bash: ${error.message}` };
-  }
   return undefined;
 }
 

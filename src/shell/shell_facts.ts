@@ -29,9 +29,10 @@ export type ShellFacts = {
 };
 
 /** Never throws. Subjects keep the order of the text: parts, redirections, operands. */
-export function shellFacts(command: string, at: ShellPlace): ShellFacts {
+export function shellFacts(command: string, place: ShellPlace): ShellFacts {
   const text = parseShell(command);
-  if (text.errors.length > 0) return { subjects: [{ kind: "call" }], risk: "execute", errors: text.errors };
+  if (text.errors.length > 0) return refused(text.errors);
+  const at = { ...place, list: listingOnce(place) };
   const cwd = at.cwd ?? at.root;
   const known = new Map<string, PathFact>();
   const fact = (written: string): PathFact => {
@@ -41,12 +42,36 @@ export function shellFacts(command: string, at: ShellPlace): ShellFacts {
   };
   const subjects: Subject[] = text.parts.map((part) => ({ kind: "part", part: guarded(part, cwd, at) }));
   for (const file of text.redirections) subjects.push(...redirectionSubjects(file, fact));
-  subjects.push(...operandSubjects(text.operands, fact, cwd, at));
+  const operands = operandSubjects(text.operands, fact, cwd, at);
+  if (operands === undefined) return refused([tooManyPaths]);
+  for (const operand of operands) subjects.push(operand);
   const [first, ...others] = subjects;
   return {
     subjects: first === undefined ? [{ kind: "call" }] : [first, ...others],
     risk: riskOf(text),
     errors: [],
+  };
+}
+
+function refused(errors: ShellFacts["errors"]): ShellFacts {
+  return { subjects: [{ kind: "call" }], risk: "execute", errors };
+}
+
+const mostPaths = 4000;
+// Names that wildcards are compared with.
+const mostNames = 200_000;
+const tooManyPaths = {
+  code: "too_complex",
+  message: "the command holds more paths than are looked at; name fewer at once",
+};
+
+// The same folder for every `*` of the text.
+function listingOnce(at: ShellPlace): ShellPlace["list"] {
+  const known = new Map<string, readonly string[]>();
+  return (folder) => {
+    const names = known.get(folder) ?? namesIn(folder, at);
+    known.set(folder, names);
+    return names;
   };
 }
 
@@ -103,19 +128,26 @@ function isFixed(written: string): boolean {
   return written.startsWith("/") || written === "~" || written.startsWith("~/");
 }
 
+/** Undefined: there are more than are looked at. */
 function operandSubjects(
   operands: readonly FoundOperand[],
   fact: (written: string) => PathFact,
   cwd: string,
   at: ShellPlace,
-): readonly Subject[] {
+): readonly Subject[] | undefined {
   const seen = new Set<string>();
+  const patterns = new Set<string>();
+  const names = { left: mostNames };
   const subjects: Subject[] = [];
   for (const operand of operands) {
-    const written = operand.glob === true ? matching(operand.written, cwd, at) : [operand.written];
-    for (const path of written) {
+    const pattern = operand.glob === true ? `${operand.access} ${operand.written}` : undefined;
+    if (pattern !== undefined && patterns.has(pattern)) continue;
+    if (pattern !== undefined) patterns.add(pattern);
+    const paths = operand.glob === true ? matching(operand.written, cwd, at, names) : [operand.written];
+    for (const path of paths) {
       const key = `${operand.access} ${path}`;
       if (seen.has(key)) continue;
+      if (seen.size >= mostPaths || names.left < 0) return undefined;
       seen.add(key);
       const found = fact(path);
       if (!operand.sure && operand.glob !== true && !exists(found.absolute, at)) continue;
@@ -145,7 +177,12 @@ function namesIn(folder: string, at: ShellPlace): readonly string[] {
 const mostMatches = 1000;
 
 // The files that a word with wildcards stands for. Classes count as any character: more files are looked at, never fewer.
-function matching(written: string, cwd: string, at: ShellPlace): readonly string[] {
+function matching(
+  written: string,
+  cwd: string,
+  at: ShellPlace,
+  names: { left: number },
+): readonly string[] {
   const fixed = written.startsWith("~/") ? at.home + written.slice(1) : written;
   const levels = fixed.split("/");
   let found: readonly string[] = [""];
@@ -157,11 +194,12 @@ function matching(written: string, cwd: string, at: ShellPlace): readonly string
     }
     const glob = level.replace(/\[[^\]]*\]|\?/g, "*");
     found = found.flatMap((f) => {
+      if (names.left < 0) return [];
       const folder = f.startsWith("/") || i === 0 ? f || cwd : f === "" ? "/" : `${cwd}/${f}`;
       const dots = level.startsWith(".");
-      return namesIn(folder, at).filter((n) => (dots || !n.startsWith(".")) && wildcard(glob, n)).map((n) =>
-        f + lead + n
-      );
+      const there = namesIn(folder, at);
+      names.left -= 1 + there.length;
+      return there.filter((n) => (dots || !n.startsWith(".")) && wildcard(glob, n)).map((n) => f + lead + n);
     }).slice(0, mostMatches);
   }
   return found;

@@ -25,6 +25,21 @@ export type {
 };
 export { forEachChild };
 
+/**
+ * Whether `holds` for every node, parents first; ends with the first for which it does not. A script inside the root
+ * counts as one node: it is looked at by itself. Not recursive: a tree may be deeper than the stack.
+ */
+export function everyNode(root: SyntaxNode, holds: (node: SyntaxNode, depth: number) => boolean): boolean {
+  const open: { readonly node: SyntaxNode; readonly depth: number }[] = [{ node: root, depth: 0 }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { node, depth } = next;
+    if (!holds(node, depth)) return false;
+    if (node.type === "Script" && node !== root) continue;
+    forEachChild(node, (child) => void open.push({ node: child, depth: depth + 1 }));
+  }
+  return true;
+}
+
 /** Parses bash source; never throws. Faults are in `errors` of the script, and of scripts nested in it. */
 export function parseScript(source: string): ParsedScript {
   return parse(source);

@@ -1,6 +1,7 @@
 // The commands inside a command: what env, xargs, `sh -c`, eval, `find -exec` and their kin run.
 import { programName, subcommandIndex } from "../core/program_options.ts";
 import { riskyUses } from "../core/risky_options.ts";
+import { allowances } from "./effort.ts";
 import { anyWords, quoted, type Shape } from "./words.ts";
 import { command, type Inner, joined, readOption, scanOptions, type Start } from "./wrapper_options.ts";
 import { changers, namers, shells, wrappers, type WrapperSpec } from "./wrapper_table.ts";
@@ -210,9 +211,7 @@ function fill(word: Shape, placeholder: string): Shape {
 
 // What options of otherwise harmless programs run: `find -exec`, `tar --to-command`, `git -c alias.x=!…`.
 function optionCommands(program: string, words: readonly Shape[]): readonly Inner[] {
-  if (program === "find") {
-    return words.flatMap((w, i) => /^-(exec|ok)(dir)?$/.test(w.text) ? [findCommand(words, i + 1)] : []);
-  }
+  if (program === "find") return findCommands(words);
   if (program === "fd" || program === "fdfind") {
     const at = words.findIndex((w) => /^(-[a-zA-Z0-9]*[xX]|--exec(-batch)?)$/.test(w.text));
     return at < 0 ? [] : [findCommand([...words, anyWords], at + 1)];
@@ -228,17 +227,34 @@ function optionCommands(program: string, words: readonly Shape[]): readonly Inne
   });
 }
 
-function findCommand(words: readonly Shape[], from: number): Inner {
-  const end = words.findIndex((w, i) =>
-    i >= from && (w.text === ";" || (w.text === "+" && words[i - 1]?.text === "{}"))
-  );
-  const tail = words.slice(from, end < 0 ? words.length : end);
+// Each may hold the next ones, so that together they can be far longer than the text: what is over the allowance is
+// left out here, and the text is refused for it.
+function findCommands(words: readonly Shape[]): readonly Inner[] {
+  const found: Inner[] = [];
+  let taken = 0;
+  for (const [i, word] of words.entries()) {
+    if (!/^-(exec|ok)(dir)?$/.test(word.text) || taken > allowances.words) continue;
+    const inner = findCommand(words, i + 1);
+    found.push(inner);
+    taken += inner.words.length;
+  }
+  return found;
+}
+
+function findCommand(words: readonly Shape[], from: number): Extract<Inner, { kind: "command" }> {
+  let end = from;
+  while (end < words.length && !endsFound(words, end)) end++;
+  const tail = words.slice(from, end);
   const many = words[end]?.text === "+";
   return command(tail.map((w) => {
     if (!w.text.includes("{") || w.blur !== undefined) return w;
     const pieces = w.text.split(/\{[./]{0,2}\}/);
     return pieces.length === 1 ? w : { ...w, blur: { pieces, many: many && w.text === "{}" } };
   }));
+}
+
+function endsFound(words: readonly Shape[], at: number): boolean {
+  return words[at]?.text === ";" || (words[at]?.text === "+" && words[at - 1]?.text === "{}");
 }
 
 const configPrograms =

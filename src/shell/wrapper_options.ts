@@ -6,7 +6,10 @@ export type Inner =
   | { readonly kind: "command"; readonly words: readonly Shape[]; readonly assignments: readonly string[] }
   | { readonly kind: "script"; readonly text: string };
 
-export function command(words: readonly Shape[], assignments: readonly string[] = []): Inner {
+export function command(
+  words: readonly Shape[],
+  assignments: readonly string[] = [],
+): Extract<Inner, { readonly kind: "command" }> {
   return { kind: "command", words, assignments };
 }
 

@@ -305,6 +305,29 @@ describe("parseShell() refuses", () => {
     ["parentheses without end", "(".repeat(251) + "ls" + ")".repeat(251), "too_complex"],
     ["wrappers without end", "env ".repeat(5000) + "ls", "too_complex"],
     ["unknown wrappers without end", "$X env ".repeat(5000) + "ls", "too_complex"],
+    ["wrappers of words without end", "sudo env nice ".repeat(4600) + "ls", "too_complex"],
+    ["wrappers before a pipe without end", "env ".repeat(8000) + "echo a | sh", "too_complex"],
+    ["shell texts in shell texts without end", "ssh h ".repeat(10_000) + "ls", "too_complex"],
+    ["commands without end", "a|".repeat(32_000) + "a", "too_complex"],
+    ["commands of one command without end", "alias " + "a=ls ".repeat(3000), "too_complex"],
+    ["commands of find, none of them ended", "find . " + "-exec ".repeat(10_000), "too_complex"],
+    ["commands of find, ended together", "find . " + "-exec a ".repeat(8000) + "\\;", "too_complex"],
+    ["redirections without end", "ls " + ">a ".repeat(10_000), "too_complex"],
+    ["words without end", "ls " + "a ".repeat(30_000), "too_complex"],
+    ["unknown words without end", "cat " + "* ".repeat(30_000), "too_complex"],
+    ["words made by braces without end", "a {1..500};".repeat(5000), "too_complex"],
+    ["an expression without end", `echo $((${"1+".repeat(30_000)}1))`, "too_complex"],
+    [
+      "expansions in expansions",
+      '"${a:-'.repeat(240) + "$(b) ".repeat(8000) + '}"'.repeat(240),
+      "too_complex",
+    ],
+    [
+      "substitutions around a long text",
+      "$(".repeat(240) + "a ".repeat(30_000) + ")".repeat(240),
+      "too_complex",
+    ],
+    ["here-documents for shells without end", "sh <<E\nx\nE\n".repeat(3000), "too_complex"],
   ];
   for (const [name, command, code] of rows) {
     test(
@@ -348,5 +371,9 @@ describe("parseShell() ends", () => {
       assert(text.errors.length > 0 || text.parts.length > 0 || open === "{ ");
     });
   }
-  test("20,000 commands", () => assertEquals(parseShell("a;".repeat(20_000)).parts.length, 20_000));
+  test("2,000 commands", () => assertEquals(parseShell("a;".repeat(2000)).parts.length, 2000));
+  test("200 substitutions in one another", () => {
+    const { parts, errors } = parseShell('echo "$('.repeat(200) + "ls" + ')"'.repeat(200));
+    assertEquals([parts.length, errors], [201, []]);
+  });
 });

@@ -1,0 +1,59 @@
+// How much one text may ask of whoever looks at it. Counted, never timed: what is refused here is refused everywhere.
+
+/** What is left of each allowance. Below zero the text is refused, and the walk through it ends. */
+export type Effort = {
+  commands: number;
+  redirections: number;
+  operands: number;
+  words: number;
+  characters: number;
+};
+export type Allowance = keyof Effort;
+
+export const allowances: Readonly<Effort> = {
+  commands: 2_500,
+  redirections: 2_500,
+  operands: 10_000,
+  words: 20_000,
+  // Of texts inside the text: substitutions, and what wrappers and shells are given.
+  characters: 256 * 1024,
+};
+
+export function newEffort(): Effort {
+  return { ...allowances };
+}
+
+/** Takes `count` from an allowance; false when the text has used up this one or another. */
+export function spend(effort: Effort, on: Allowance, count: number): boolean {
+  if (isSpent(effort)) return false;
+  effort[on] -= count;
+  return effort[on] >= 0;
+}
+
+/** Whether the text is to be refused. */
+export function isSpent(effort: Effort): boolean {
+  return spentOn(effort) !== undefined;
+}
+
+const names: Readonly<Record<Allowance, string>> = {
+  commands: `more than ${allowances.commands} commands`,
+  redirections: `more than ${allowances.redirections} redirections`,
+  operands: `more than ${allowances.operands} arguments that may be paths`,
+  words:
+    `more words than are looked at (${allowances.words}, unknown ones and those inside other commands several times)`,
+  characters: `more text inside text than is looked at (${allowances.characters} characters)`,
+};
+
+/** Why the text is refused, for people; undefined when it is not. */
+export function excess(effort: Effort): string | undefined {
+  const on = spentOn(effort);
+  return on === undefined ? undefined : `the command holds ${names[on]}; split it, or write a script file`;
+}
+
+function spentOn(effort: Effort): Allowance | undefined {
+  if (effort.commands < 0) return "commands";
+  if (effort.words < 0) return "words";
+  if (effort.characters < 0) return "characters";
+  if (effort.redirections < 0) return "redirections";
+  return effort.operands < 0 ? "operands" : undefined;
+}
