@@ -1,7 +1,7 @@
 // The calls of one reply: which run side by side, in which order they are recorded, and when they lead nowhere.
 import type { Agent } from "./agent.ts";
 import { limitStop, type Stop } from "./stop.ts";
-import { isSideBySide, prepareCall, runPrepared, type TurnHooks } from "./tool_call.ts";
+import { lookAt, prepareCall, runPrepared, type TurnHooks } from "./tool_call.ts";
 import type { CallBlock } from "../core/message.ts";
 import type { SessionState } from "../core/session.ts";
 import { canonicalJson } from "../core/text.ts";
@@ -28,7 +28,11 @@ export async function runCalls(
   return count >= same ? limitStop("same_call", count, same) : undefined;
 }
 
-type CallQueue = { push(finish: Promise<() => void | Promise<void>>): void; settle(): Promise<void> };
+type CallQueue = {
+  push(finish: Promise<() => void | Promise<void>>): void;
+  /** Whether there was anything to wait for. */
+  settle(): Promise<boolean>;
+};
 
 function callQueue(): CallQueue {
   let running: Promise<() => void | Promise<void>>[] = [];
@@ -38,6 +42,7 @@ function callQueue(): CallQueue {
       const batch = running;
       running = [];
       for (const finish of await Promise.all(batch)) await finish();
+      return batch.length > 0;
     },
   };
 }
@@ -55,10 +60,12 @@ async function runInOrder(
       await queue.settle();
       return limitStop("tool_calls", done, cap);
     }
-    const sideBySide = isSideBySide(agent, block, hooks.offered);
-    if (!sideBySide) await queue.settle();
+    let looked = lookAt(agent, block, hooks.offered);
+    const { sideBySide } = looked;
+    // What was seen while others ran may have changed since.
+    if (!sideBySide && await queue.settle()) looked = lookAt(agent, block, hooks.offered);
     hooks.signal.throwIfAborted();
-    const prepared = await prepareCall(agent, block, hooks);
+    const prepared = await prepareCall(agent, looked, hooks);
     queue.push(prepared.ready ? runPrepared(agent, hooks, prepared) : Promise.resolve(prepared.finish));
     if (!sideBySide) await queue.settle();
     if (!prepared.ready && prepared.denied && agent.strict) {

@@ -24,20 +24,46 @@ export type Prepared =
   | { readonly ready: true; readonly call: ToolCall; readonly tool: Tool; readonly facts: Facts }
   | { readonly ready: false; readonly denied: boolean; readonly finish: () => Promise<void> };
 
+/** What there is to see of a call before its turn: its tool, what is wrong with it, or what it would touch. */
+export type Looked =
+  & { readonly call: ToolCall; readonly sideBySide: boolean }
+  & (
+    | { readonly fault: ToolOutcome }
+    | { readonly fault?: undefined; readonly tool: Tool; readonly facts: Facts }
+  );
+
 /**
- * Checks, decides and, if need be, asks. A call that will not run gets its result from `finish`, which the caller
+ * Looks without asking anything of the network and without recording. `sideBySide`: the call may run beside other reads.
+ */
+export function lookAt(agent: Agent, block: CallBlock, offered: readonly Tool[]): Looked {
+  const call: ToolCall = { id: block.id, tool: block.name, args: block.input };
+  const tool = offered.find((t) => t.name === call.tool);
+  if (tool === undefined) {
+    const names = offered.map((t) => t.name).join(", ");
+    const content = `no tool \`${block.name}\`; available: ${names}`;
+    return { call, sideBySide: true, fault: { ok: false, code: "unknown_tool", content } };
+  }
+  const fault = callFault(agent, block, tool);
+  if (fault !== undefined) return { call, sideBySide: tool.barrier !== true, fault };
+  const facts = inspectOffline(tool, call.args, { place: agent.place, ...siteOf(agent) });
+  return { call, tool, facts, sideBySide: tool.barrier !== true && facts.risk === "read" };
+}
+
+/**
+ * Decides and, if need be, asks. `looked` is as things are now. A call that will not run gets its result from `finish`, which the caller
  * runs when its turn in call order comes.
  */
-export async function prepareCall(agent: Agent, block: CallBlock, turn: TurnHooks): Promise<Prepared> {
-  const call: ToolCall = { id: block.id, tool: block.name, args: block.input };
+export async function prepareCall(agent: Agent, looked: Looked, turn: TurnHooks): Promise<Prepared> {
+  const { call } = looked;
   agent.recorder.emit("model.tool_call_requested", { call: call.id, tool: call.tool, args: call.args });
-  const tool = turn.offered.find((t) => t.name === call.tool);
-  const fault = callFault(agent, block, tool, turn.offered);
-  if (fault !== undefined || tool === undefined) {
-    const outcome = fault ?? { ok: false, code: "unknown_tool", content: "unknown tool" };
-    return { ready: false, denied: false, finish: async () => complete(agent, call, outcome, 0, {}) };
+  if (looked.fault !== undefined) {
+    const { fault } = looked;
+    return { ready: false, denied: false, finish: async () => complete(agent, call, fault, 0, {}) };
   }
-  const facts = await factsOf(agent, call, tool, turn.signal);
+  const { tool } = looked;
+  const facts = tool.lookUp === undefined
+    ? { ...looked.facts, ...siteOf(agent) }
+    : await factsOf(agent, call, tool, turn.signal);
   const preview = tool.preview?.(call.args, contextFor(agent, turn));
   agent.recorder.emit("permission.requested", {
     call: call.id,
@@ -106,16 +132,7 @@ async function runTool(agent: Agent, turn: TurnHooks, call: ToolCall, tool: Tool
 }
 
 // Arguments that do not fit never reach the decision: a rule over them could not match.
-function callFault(
-  agent: Agent,
-  block: CallBlock,
-  tool: Tool | undefined,
-  offered: readonly Tool[],
-): ToolOutcome | undefined {
-  if (tool === undefined) {
-    const names = offered.map((t) => t.name).join(", ");
-    return { ok: false, code: "unknown_tool", content: `no tool \`${block.name}\`; available: ${names}` };
-  }
+function callFault(agent: Agent, block: CallBlock, tool: Tool): ToolOutcome | undefined {
   if (block.cut === true) {
     return {
       ok: false,
@@ -253,15 +270,4 @@ function complete(
     ...(evidence === undefined || !outcome.ok || partial ? {} : { evidence }),
     ...(gates === undefined ? {} : { gates }),
   });
-}
-
-/** Whether the call may run side by side with other reads; looked at before it is decided. */
-export function isSideBySide(agent: Agent, block: CallBlock, offered: readonly Tool[]): boolean {
-  const tool = offered.find((t) => t.name === block.name);
-  if (tool === undefined || block.malformed !== undefined || block.cut === true) return true;
-  if (tool.barrier === true || agent.checkArguments(tool.inputSchema, block.input).length > 0) {
-    return tool.barrier !== true;
-  }
-  return inspectOffline(tool, block.input, { place: agent.place, mode: agent.mode, sourcedBy: [] }).risk ===
-    "read";
 }
