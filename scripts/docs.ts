@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import { exitCodes, exitMeanings, type ExitName, stopTable } from "../src/core/outcome.ts";
 import { notInThisVersion } from "../src/load/policy_keys.ts";
-import { policySchema } from "../src/load/policy_schema.ts";
+import { policyKeyRows, ruleKeyRows, shippedSetLines, toolRows } from "./docs_policy.ts";
 
 const root = join(dirname(new URL(import.meta.url).pathname), "..");
 const helpFolder = join(root, "src/cli/help");
@@ -21,7 +21,10 @@ const tables: { readonly [name: string]: () => string } = {
   "stop-reasons": () =>
     table(["Reason", "Exit code"], stopTable().map(({ stop, code }) => [`\`${stop}\``, String(code)])),
   events: () => table(["Type", "Data"], eventRows()),
-  "policy-keys": () => table(["Key", "Meaning"], keyRows(policySchema, []).filter(([key]) => !isLater(key))),
+  "policy-keys": () => table(["Key", "Value", "Default", "Meaning"], policyKeyRows()),
+  "rule-keys": () => table(["Key", "Value", "Meaning"], ruleKeyRows()),
+  "shipped-sets": shippedSetLines,
+  tools: () => table(["Tool", "Arguments", "Risk", "Specifier of a rule", "Enabled"], toolRows()),
   "policy-not-yet": () =>
     notInThisVersion.map(({ path, when }) =>
       `\`${path.replaceAll(".*", "[]")}\`${when === undefined ? "" : " (some values)"}`
@@ -47,41 +50,6 @@ function eventRows(): readonly (readonly string[])[] {
       : [...new Set(names)].join(", ");
     return [`\`${start[1]}\``, shown];
   });
-}
-
-type Schema = {
-  readonly type?: string;
-  readonly entries?: { readonly [key: string]: Schema };
-  readonly wrapped?: Schema;
-  readonly pipe?: readonly (Schema & { readonly description?: string })[];
-};
-
-function keyRows(schema: Schema, path: readonly string[]): string[][] {
-  const inner = unwrap(schema);
-  const description = descriptionOf(schema);
-  const rows = path.length === 0 || description === undefined ? [] : [[`\`${path.join(".")}\``, description]];
-  for (const [key, value] of Object.entries(inner.entries ?? {})) {
-    rows.push(...keyRows(value, [...path, key]));
-  }
-  return rows;
-}
-
-function unwrap(schema: Schema): Schema {
-  if (schema.wrapped !== undefined) return unwrap(schema.wrapped);
-  const first = schema.pipe?.[0];
-  return schema.entries === undefined && first !== undefined && first !== schema ? unwrap(first) : schema;
-}
-
-function descriptionOf(schema: Schema): string | undefined {
-  if (schema.wrapped !== undefined) return descriptionOf(schema.wrapped);
-  return schema.pipe?.find((s) => s.type === "description")?.description;
-}
-
-function isLater(shown: string | undefined): boolean {
-  const key = shown?.replaceAll("`", "") ?? "";
-  return notInThisVersion.some(({ path, when }) =>
-    when === undefined && (key === path || key.startsWith(`${path}.`))
-  );
 }
 
 let stale = 0;

@@ -7,6 +7,7 @@ import policy from "./help/policy.md" with { type: "text" };
 import sandbox from "./help/sandbox.md" with { type: "text" };
 import scripts from "./help/scripts.md" with { type: "text" };
 import skills from "./help/skills.md" with { type: "text" };
+import tools from "./help/tools.md" with { type: "text" };
 
 export const helpTopics: readonly {
   readonly name: string;
@@ -15,6 +16,7 @@ export const helpTopics: readonly {
 }[] = [
   { name: "policy", summary: "policy files: where they are, how layers combine, every key", text: policy },
   { name: "decisions", summary: "who votes on a call, rules and their patterns", text: decisions },
+  { name: "tools", summary: "every tool, its arguments, its risk, what a rule's specifier is", text: tools },
   { name: "skills", summary: "packages, triggers, bounds", text: skills },
   { name: "gates", summary: "actions that wait for evidence and a verdict", text: gates },
   { name: "sandbox", summary: "what confines a command, and what does not", text: sandbox },

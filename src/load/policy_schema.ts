@@ -135,7 +135,7 @@ const limits = mapping({
   tool_calls: key(count, "most tool calls per turn"),
   wall_time: key(duration, "longest turn; waiting for an approval does not count"),
   same_call: key(whole, "how often the same call may give the same result"),
-  tokens: key(whole, "most tokens per session; cache reads count a tenth"),
+  tokens: key(whole, "most tokens per session; cache reads count a tenth; default no limit"),
   cost_usd: key(amount, "most USD per session"),
 });
 
@@ -157,7 +157,7 @@ const forced = mapping({
   evidence: key(v.pipe(callPatterns, v.nonEmpty("at least one rule")), "calls that must have completed"),
   verdict: key(v.pipe(texts, v.nonEmpty("at least one outcome")), "outcomes of the skill that open the gate"),
   arguments: key(v.string("text"), "arguments of the skill"),
-  bounding: key(flag, "whether its allowed_tools bound the session"),
+  bounding: key(flag, "whether its allowed_tools bound the session; default `false`"),
   tier: key(tier, "lowest tier that may provide the skill"),
   by: key(oneOf(["fork"]), "who must give the verdict"),
   reuse: key(flag, "whether evidence stays after a gated call"),
@@ -178,16 +178,16 @@ const skills = mapping({
         tier,
         mapping({
           path: v.pipe(text, v.description("a folder of skills")),
-          tier: key(tier, "whose skills these are"),
+          tier: key(tier, "whose skills these are; default `user`, in the machine's policy `machine`"),
         }),
       ], `${oneOfWords(tiers)}, or a folder as \`{path: …}\``),
-      "a list of tiers and folders",
+      `a list of tiers (${tiers.map((t) => `\`${t}\``).join(", ")}) and folders (\`{path: …}\`)`,
     ),
     "where skills come from",
   ),
   scope: key(oneOf(["turn", "session"]), "how long a loaded skill stays"),
   forced: key(v.array(forced, "a list of mappings"), "skills and gates that cannot be avoided"),
-  triggers: key(mapOf(text, trigger), "further patterns that load a skill"),
+  triggers: key(mapOf(text, trigger), "further patterns that load a skill, by its name"),
   disabled: key(texts, "globs of skills that nothing may load"),
   model_choice: key(flag, "whether the model sees the catalog"),
   undeclared_tools: key(
@@ -286,7 +286,7 @@ const secrets = mapping({
   ),
 });
 const audit = mapping({
-  dir: key(text, "folder of the session logs"),
+  dir: key(text, "folder of the session logs; default in the user's state folder"),
   on_failure: key(oneOf(["stop"]), "what happens when the log cannot be written"),
   keep: key(retention, "how long logs are kept"),
   heads: key(text, "file that gets one line per turn"),

@@ -191,6 +191,7 @@ describe("a policy in the documents", () => {
   for (const { document, text } of policies) {
     test(`of ${document} loads without a warning`, async () => {
       await withMachine(async (m) => {
+        m.write("skills/release-notes/SKILL.md", fences.find((f) => f.language === "markdown")?.text ?? "");
         const ran = await m.writ(["policy", "check", m.write("policy.yaml", text)]);
         assertEquals([ran.code, ran.stderr], [0, ""]);
       });
