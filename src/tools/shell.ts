@@ -5,7 +5,8 @@ import type { Args } from "../core/message.ts";
 import { isWithin } from "../core/path.ts";
 import { capText, longestCutMark } from "../core/text.ts";
 import { shellFacts } from "../shell/shell_facts.ts";
-import { run, type RunResult, throughPipes } from "../sandbox/subprocess.ts";
+import { bashCall } from "../sandbox/bash.ts";
+import { run, type RunResult } from "../sandbox/subprocess.ts";
 import { numberArg, textArg } from "./arguments.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
 import { pathFact } from "./path_fact.ts";
@@ -35,15 +36,12 @@ export const shell: Tool = {
     const cwd = judgedPath(args, textArg(args, "cwd") ?? at.root, at);
     if (!cwd.ok) return cwd;
     if (!isWithin(cwd.path, at.root)) return failed("cwd_outside", cwdOutside(args, at));
-    const command = textArg(args, "command") ?? "";
     const asked = numberArg(args, "timeout");
     const timeoutMs = Math.min(
       asked === undefined ? at.shell.timeoutMs : asked * 1000,
       at.shell.maxTimeoutMs,
     );
-    // After `-c`, bash would still take a text that starts with a dash for options.
-    const argv = ["bash", "--noprofile", "--norc", "-c", "--", command] as const;
-    const result = await run(/\/dev\/(std|fd)|\/proc\/self\/fd/.test(command) ? throughPipes(argv) : argv, {
+    const result = await run(bashCall(textArg(args, "command") ?? ""), {
       cwd: cwd.path,
       env: at.shell.env,
       timeoutMs,
