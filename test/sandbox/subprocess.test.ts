@@ -166,7 +166,7 @@ const ways: readonly (readonly [string, string])[] = [
   ["a double fork with its own session, nothing open", "(setsid IT </dev/null >/dev/null 2>&1 &)"],
   ["a double fork with its own session and no environment", "(env -i setsid IT &)"],
   ["one that ignores the polite signal", "(trap '' TERM HUP; setsid IT &)"],
-  ["a stopped one", "IT & sleep 0.05; kill -STOP $!"],
+  ["a stopped one", "IT & until [ -e pid ]; do sleep 0.01; done; kill -STOP $!"],
 ];
 
 function isAlive(file: string): boolean {
