@@ -1,5 +1,4 @@
 // Who may import whom: the table of ARCHITECTURE.md, checked on every import line. Prints offenders and exits 1.
-// It also reports files and functions that have outgrown their guidance, without failing for them.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, relative } from "node:path";
 import process from "node:process";

@@ -1,4 +1,5 @@
-// The machine as the command line sees it. Everything ambient is read here, once, and passed on as a value.
+// The machine as the command line sees it. Everything ambient that commands act on is read here, once, and passed on
+// as a value; what belongs to the system itself, such as the folder for temporary files, is asked for where it is needed.
 import { homedir, userInfo } from "node:os";
 import { isAbsolute } from "node:path";
 import process from "node:process";

@@ -21,7 +21,7 @@ export const shell: Tool = {
     properties: {
       command: { type: "string" },
       cwd: { type: "string", description: "folder in the workspace" },
-      timeout: { type: "integer", minimum: 1, description: "seconds, default 120" },
+      timeout: { type: "integer", minimum: 1, description: "seconds; without it, as long as the policy says" },
       box: { type: "string", description: "named sandbox setting" },
     },
     required: ["command"],
