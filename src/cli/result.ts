@@ -48,13 +48,23 @@ export function answerJson(text: string): string {
 
 /** What is wrong before anything ran: to stderr as lines, or to stdout as JSON. */
 export function reportProblems(output: Output, problems: readonly Problem[], json: boolean): number {
+  const exit = reportFaults(output, problems, json);
+  if (!json) output.note("refused to start; nothing ran");
+  return exit;
+}
+
+/** A slip in one line, where nothing was going to run. */
+export function reportSlip(output: Output, message: string, json: boolean): number {
+  return reportFaults(output, [{ code: "usage", severity: "error", message }], json);
+}
+
+function reportFaults(output: Output, problems: readonly Problem[], json: boolean): number {
   // A log that cannot be written or does not hold is not a slip of the operator's.
   const exit = problems.some((p) => p.code.startsWith("log_")) ? exitCodes.audit : exitCodes.usage;
   if (json) {
     output.result(`${JSON.stringify({ resultVersion, ok: false, exit, reason: "invalid", problems })}\n`);
   } else {
     for (const problem of problems) output.note(output.safe(showProblem(problem)));
-    output.note("refused to start; nothing ran");
   }
   return exit;
 }

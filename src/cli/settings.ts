@@ -2,6 +2,7 @@
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { inspectOffline } from "../agent/inspect.ts";
+import { plural } from "../core/plural.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
 import { matchesSubject, type Rule } from "../core/rule.ts";
@@ -101,7 +102,7 @@ async function askTrust(
 ): Promise<TrustAnswer> {
   output.note(output.safe(`the workspace ${root} brings:`));
   for (const item of content.items) {
-    output.note(`  ${item.kind.padEnd(12)} ${escapeLine(item.path)} (${item.files} files)`);
+    output.note(`  ${item.kind.padEnd(12)} ${escapeLine(item.path)} (${plural(item.files, "file")})`);
   }
   output.note("trust lets Writ read these; it is asked again when they change");
   const terminal = asking.terminal();

@@ -1,6 +1,7 @@
 // What a message says about skills, before it becomes a turn: load these, answer about them, or a slip.
 import type { Requested } from "../agent/triggers.ts";
 import type { Catalog } from "../core/catalog.ts";
+import { plural } from "../core/plural.ts";
 import { parseSkillMessage, suggest, userNames } from "../core/trigger.ts";
 import { escapeLine } from "../core/text.ts";
 
@@ -64,7 +65,7 @@ export function listSkills(catalog: Catalog): string {
       ...(s.version === undefined ? [] : [s.version]),
       ...(s.modelInvocable ? [] : ["not for the model"]),
       ...(s.userInvocable ? [] : ["not by name"]),
-      ...(s.patterns.length > 0 ? [`${s.patterns.length} patterns`] : []),
+      ...(s.patterns.length > 0 ? [plural(s.patterns.length, "pattern")] : []),
       ...s.shadows.map((other) => `before ${other.tier}`),
     ];
     return `${escapeLine(s.name.padEnd(width))}  ${escapeLine(s.description)} (${

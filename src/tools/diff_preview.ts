@@ -1,8 +1,8 @@
 // A unified diff for the person who is asked: complete where it can be, and never without saying what is missing.
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
+import { plural } from "../core/plural.ts";
 import { capText } from "../core/text.ts";
 import { lineCount } from "./file_text.ts";
-import { plural } from "./tool_outcome.ts";
 
 const maxChars = 20_000;
 /** Changed lines beyond which a minimal diff costs more than it is worth. */

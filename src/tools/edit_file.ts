@@ -1,6 +1,7 @@
 // edit_file: one exact piece of a file is replaced by another; everything around it keeps its bytes.
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import type { Args } from "../core/message.ts";
+import { plural } from "../core/plural.ts";
 import { flagArg, textArg } from "./arguments.ts";
 import { diffPreview } from "./diff_preview.ts";
 import { fileText, lineAt } from "./file_text.ts";
@@ -9,7 +10,7 @@ import { type KnownFile, knownFile, redactionError } from "./known_file.ts";
 import { inspectWrite, putFile } from "./put_file.ts";
 import { changed } from "./replace_file.ts";
 import { replaceText } from "./replace_text.ts";
-import { done, failed, plural, showPath } from "./tool_outcome.ts";
+import { done, failed, showPath } from "./tool_outcome.ts";
 
 export const editFile: Tool = {
   name: "edit_file",

@@ -5,11 +5,12 @@ import type { Addresses, Network, Tool, ToolContext, ToolOutcome } from "../agen
 import type { HostFact } from "../core/facts.ts";
 import { isAddress } from "../core/host.ts";
 import type { Args } from "../core/message.ts";
+import { plural } from "../core/plural.ts";
 import { capText } from "../core/text.ts";
 import { numberArg, textArg } from "./arguments.ts";
 import { hostFact, type HostFault } from "./host_fact.ts";
 import type { GetFault, GetLimits, Reply } from "./http_get.ts";
-import { done, failed, plural } from "./tool_outcome.ts";
+import { done, failed } from "./tool_outcome.ts";
 
 export type FetchLimits = GetLimits & {
   /** For everything: look-ups, redirects and the body. */

@@ -2,11 +2,12 @@
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import type { Json } from "../core/message.ts";
 import { isWithin } from "../core/path.ts";
+import { plural } from "../core/plural.ts";
 import { capText } from "../core/text.ts";
 import { flagArg, textArg } from "./arguments.ts";
 import { type Git, gitFailed, openGit } from "./git.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
-import { done, failed, plural, readRefused, showName, showPath } from "./tool_outcome.ts";
+import { done, failed, readRefused, showName, showPath } from "./tool_outcome.ts";
 
 export const gitDiff: Tool = {
   name: "git_diff",

@@ -1,11 +1,12 @@
 // What write_file and edit_file must know of a file before they change it.
 import { type BigIntStats, closeSync, lstatSync } from "node:fs";
 import { sha256 } from "../disk/sha256.ts";
+import { plural } from "../core/plural.ts";
 import { placeholderMark } from "../core/redact.ts";
 import { codeOf } from "../core/thrown.ts";
 import type { ToolContext } from "../agent/ports.ts";
 import { type NotOpened, openFile, readAll } from "./open_file.ts";
-import { failed, plural, showPath } from "./tool_outcome.ts";
+import { failed, showPath } from "./tool_outcome.ts";
 
 export type KnownFile = {
   readonly ok: true;

@@ -1,10 +1,11 @@
 // list_files: what is in a folder, ignored files left out, cut by depth when it is too much.
 import { lstatSync } from "node:fs";
+import { plural } from "../core/plural.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import { numberArg, textArg } from "./arguments.ts";
 import { fileGlob } from "./file_glob.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
-import { done, failed, plural, readRefused, showName, showPath } from "./tool_outcome.ts";
+import { done, failed, readRefused, showName, showPath } from "./tool_outcome.ts";
 import { type Found, walk, type WalkEnd, walkNotes } from "./walk.ts";
 
 const mostLines = 500;

@@ -1,7 +1,7 @@
 // What a server sent → text that a model can read: its type, its character set, and HTML without the tags.
+import { plural } from "../core/plural.ts";
 import { binaryKind } from "./file_text.ts";
 import { htmlText } from "./html_text.ts";
-import { plural } from "./tool_outcome.ts";
 
 export type Sent = {
   /** The `Content-Type` header; may be empty. */

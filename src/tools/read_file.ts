@@ -1,13 +1,14 @@
 // read_file: text of one file, whole or by lines, exactly as it stands on disk.
 import { closeSync, readSync } from "node:fs";
 import { setImmediate as breathe } from "node:timers/promises";
+import { plural } from "../core/plural.ts";
 import { sha256 } from "../disk/sha256.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import { numberArg, textArg } from "./arguments.ts";
 import { binaryKind, fileText, type Page, pageOf } from "./file_text.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
 import { type OpenFile, openFile, readAll } from "./open_file.ts";
-import { done, failed, plural, showPath } from "./tool_outcome.ts";
+import { done, failed, showPath } from "./tool_outcome.ts";
 
 const defaultLimit = 2000;
 /** Larger files are read piece by piece, and only as far as needed. */

@@ -1,6 +1,6 @@
 // Exact replacement in a text, blind only to the kind of line ends. Pure text work.
+import { plural } from "../core/plural.ts";
 import { lineAt } from "./file_text.ts";
-import { plural } from "./tool_outcome.ts";
 
 export type Replacement = { readonly old: string; readonly new: string; readonly all: boolean };
 export type Replaced =

@@ -1,5 +1,6 @@
 // search_text: lines of files that match a regular expression, in linear time, with a cap on everything.
 import { closeSync, lstatSync } from "node:fs";
+import { plural } from "../core/plural.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import { flagArg, textArg } from "./arguments.ts";
@@ -8,7 +9,7 @@ import { fileText } from "./file_text.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
 import { type LineSearch, lineSearch } from "./line_search.ts";
 import { openFile, readAll } from "./open_file.ts";
-import { done, failed, plural, readRefused, showPath } from "./tool_outcome.ts";
+import { done, failed, readRefused, showPath } from "./tool_outcome.ts";
 import { walk, type WalkEnd, walkNotes } from "./walk.ts";
 
 const mostMatches = 200;

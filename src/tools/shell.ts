@@ -3,6 +3,7 @@ import { lstatSync, readdirSync } from "node:fs";
 import type { Inspection, Place, Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import type { Args } from "../core/message.ts";
 import { isWithin } from "../core/path.ts";
+import { plural } from "../core/plural.ts";
 import { capText, longestCutMark } from "../core/text.ts";
 import { shellFacts } from "../shell/shell_facts.ts";
 import { bashCall } from "../sandbox/bash.ts";
@@ -10,7 +11,7 @@ import { run, type RunResult } from "../sandbox/subprocess.ts";
 import { numberArg, textArg } from "./arguments.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
 import { pathFact } from "./path_fact.ts";
-import { done, failed, plural, showName, showPath } from "./tool_outcome.ts";
+import { done, failed, showName, showPath } from "./tool_outcome.ts";
 
 export const shell: Tool = {
   name: "shell",
@@ -21,7 +22,11 @@ export const shell: Tool = {
     properties: {
       command: { type: "string" },
       cwd: { type: "string", description: "folder in the workspace" },
-      timeout: { type: "integer", minimum: 1, description: "seconds; without it, as long as the policy says" },
+      timeout: {
+        type: "integer",
+        minimum: 1,
+        description: "seconds; without it, as long as the policy says",
+      },
       box: { type: "string", description: "named sandbox setting" },
     },
     required: ["command"],

@@ -27,10 +27,6 @@ export function showName(name: string): string {
   return plain ? name : escapeTerminal(JSON.stringify(name));
 }
 
-export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`;
-}
-
 /** For tools that would show what read_file may not. */
 export function readRefused(path: string, place: Pick<Place, "root">): ToolOutcome & { readonly ok: false } {
   return failed(

@@ -1,4 +1,5 @@
 // write_file: a file gets exactly this content, in one step.
+import { plural } from "../core/plural.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import { textArg } from "./arguments.ts";
 import { diffPreview } from "./diff_preview.ts";
@@ -7,7 +8,7 @@ import { judgedPath } from "./judged_path.ts";
 import { isFree, knownFile, redactionError } from "./known_file.ts";
 import { inspectWrite, putFile } from "./put_file.ts";
 import { changed } from "./replace_file.ts";
-import { done, failed, plural, showPath } from "./tool_outcome.ts";
+import { done, failed, showPath } from "./tool_outcome.ts";
 
 export const writeFile: Tool = {
   name: "write_file",

@@ -11,7 +11,7 @@ import { listing } from "../agent_parts.ts";
 import { loadCatalog } from "../catalog.ts";
 import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
 import { explainCall, explanationLines } from "../explain_call.ts";
-import { reportProblems, reportUsage } from "../result.ts";
+import { reportProblems, reportSlip } from "../result.ts";
 import { loadSettings, type Settings } from "../settings.ts";
 
 type ExplainOptions = PolicyOptions & { readonly message?: string; readonly unattended?: boolean };
@@ -46,7 +46,7 @@ async function explainOne(
   if (options.message !== undefined) return explainMessage(context, settings.value, options.message, json);
   const found = builtinTools.find((t) => t.name === tool);
   if (found === undefined) {
-    return reportUsage(
+    return reportSlip(
       output,
       tool === undefined
         ? "name a tool, or give --message"
@@ -56,12 +56,12 @@ async function explainOne(
   }
   const args = readArguments(found.name, argument ?? "");
   if (args === undefined) {
-    return reportUsage(output, "the arguments start with `{` but are not a JSON object", json);
+    return reportSlip(output, "the arguments start with `{` but are not a JSON object", json);
   }
   const faults = checkArguments(found.inputSchema, args);
   const missing = faults.length > 0 && !(argument ?? "").trim().startsWith("{") ? [] : faults;
   if (missing.length > 0) {
-    return reportUsage(output, `arguments of ${found.name} do not fit: ${missing.join("; ")}`, json);
+    return reportSlip(output, `arguments of ${found.name} do not fit: ${missing.join("; ")}`, json);
   }
   const mode = options.unattended === true ? "unattended" : "interactive";
   const call = await explainCall(settings.value, found, args, mode, systemNetwork(context.host.env));

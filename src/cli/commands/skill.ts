@@ -5,7 +5,7 @@ import { escapeLine, escapeTerminal } from "../../core/text.ts";
 import { readSkillBody } from "../../load/skill_dir.ts";
 import { loadCatalog, missingForced, unlisted } from "../catalog.ts";
 import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
-import { reportProblems, reportUsage } from "../result.ts";
+import { reportProblems, reportSlip } from "../result.ts";
 import { withoutSecrets } from "../secrets.ts";
 import { loadSettings } from "../settings.ts";
 import { listSkills } from "../skill_words.ts";
@@ -68,7 +68,7 @@ async function show(context: Context, name: string, options: PolicyOptions): Pro
   const found = catalog.get(name);
   if (found === undefined) {
     const reasons = catalog.absent.filter((a) => a.name === name).map((a) => a.reason);
-    return reportUsage(
+    return reportSlip(
       output,
       `no skill \`${name}\`${
         reasons.length > 0 ? `: ${reasons.join("; ")}` : `; available: ${catalog.names.join(", ")}`
@@ -77,7 +77,7 @@ async function show(context: Context, name: string, options: PolicyOptions): Pro
     );
   }
   const read = readSkillBody(found);
-  if (!read.ok) return reportUsage(output, read.message, json);
+  if (!read.ok) return reportSlip(output, read.message, json);
   if (json) {
     const { patterns, ...rest } = found;
     output.result(`${JSON.stringify({ ...rest, patterns: patterns.map((p) => p.source), ...read.body })}\n`);
