@@ -224,7 +224,6 @@ function privateHostVotes(q: Question, subject: Subject): Cause[] {
     effect: "deny",
     rule: "builtin.private",
     layer: "builtin",
-    at: { file: "(built in)", line: 1, col: 1 },
     text: "fetch_url(@private)",
     reason: subject.host.leadsTo === undefined
       ? "a private or loopback address"

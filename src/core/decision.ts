@@ -15,7 +15,8 @@ export type Cause =
     readonly effect: Effect;
     readonly rule: string;
     readonly layer: LayerName;
-    readonly at: Position;
+    /** Absent for a rule that is built in. */
+    readonly at?: Position;
     readonly text: string;
     readonly reason?: string;
     readonly subject?: string;
@@ -65,7 +66,8 @@ export function showCause(cause: Cause): string {
   switch (cause.by) {
     case "rule": {
       const why = cause.reason === undefined ? "" : `: ${cause.reason}`;
-      return `${cause.effect} by rule ${cause.rule} (${cause.text}) at ${showPosition(cause.at)}${why}`;
+      const place = cause.at === undefined ? ", built in" : ` at ${showPosition(cause.at)}`;
+      return `${cause.effect} by rule ${cause.rule} (${cause.text})${place}${why}`;
     }
     case "default": {
       const place = cause.at === undefined ? "" : ` at ${showPosition(cause.at)}`;
