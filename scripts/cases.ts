@@ -1,15 +1,11 @@
 // Runs a file of cases through the project's own code: prints what fails and `N passed, N failed`.
 //   bun scripts/cases.ts KIND FILE        KIND: permissions, skills
 import process from "node:process";
+import type { CaseReport } from "./case_report.ts";
 import { runPermissionCases } from "./cases_permissions.ts";
 import { runSkillCases } from "./cases_skills.ts";
 
-type Result = {
-  readonly passed: number;
-  readonly failed: readonly { readonly id: string; readonly message: string }[];
-};
-
-const kinds: { readonly [kind: string]: (file: string) => Result | Promise<Result> } = {
+const kinds: { readonly [kind: string]: (file: string) => CaseReport | Promise<CaseReport> } = {
   permissions: runPermissionCases,
   skills: runSkillCases,
 };

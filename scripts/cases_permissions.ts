@@ -13,6 +13,7 @@ import { compileText, pathPattern } from "../src/load/policy_matchers.ts";
 import { shellFacts } from "../src/shell/shell_facts.ts";
 import { hostFact } from "../src/tools/host_fact.ts";
 import { type FilePort, pathFact } from "../src/tools/path_fact.ts";
+import type { CaseReport } from "./case_report.ts";
 
 type CaseRule = {
   readonly effect: Effect;
@@ -47,10 +48,6 @@ export type PermissionCase = {
   readonly call: { readonly tool: string; readonly args: Args; readonly sourcedBy?: readonly string[] };
   readonly expect: Effect;
   readonly expectNot?: Effect;
-};
-export type CaseReport = {
-  readonly passed: number;
-  readonly failed: readonly { readonly id: string; readonly message: string }[];
 };
 
 /** Runs every case of a JSON file with a `cases` list. Throws when the file cannot be read. */

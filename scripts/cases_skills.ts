@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type Catalog, mergeCatalog } from "../src/core/catalog.ts";
 import type { Skill } from "../src/core/skill.ts";
 import { readSkillBody, type Scan, scanSkills } from "../src/load/skill_dir.ts";
+import type { CaseReport } from "./case_report.ts";
 
 export type SkillCase = {
   readonly id: string;
@@ -28,10 +29,6 @@ type SkillExpectation = {
   readonly forbid_warnings?: readonly string[];
   readonly body_includes?: string | readonly string[];
   readonly trigger_matches?: { readonly [message: string]: boolean };
-};
-export type CaseReport = {
-  readonly passed: number;
-  readonly failed: readonly { readonly id: string; readonly message: string }[];
 };
 
 /** Runs every case of a JSON file with a `cases` list. Throws when the file cannot be read. */

@@ -13,7 +13,7 @@ import { evidenceMarks, type GateBlock, gatesOf } from "../core/gate.ts";
 import { coveringGrant } from "../core/grant.ts";
 import type { CallBlock, ToolCall } from "../core/message.ts";
 import { nearMisses } from "../core/near_miss.ts";
-import { capText, wildcard } from "../core/text.ts";
+import { byteLength, capText, wildcard } from "../core/text.ts";
 import { messageOf } from "../core/thrown.ts";
 
 /** Characters of a result that the model sees, whatever the tool's own caps. */
@@ -262,7 +262,7 @@ function complete(
     tool: call.tool,
     ok: outcome.ok,
     ...(outcome.code === undefined ? {} : { code: outcome.code }),
-    bytes: new TextEncoder().encode(outcome.content).length,
+    bytes: byteLength(outcome.content),
     durationMs,
     result: text,
     ...(outcome.data === undefined ? {} : { data: outcome.data }),

@@ -5,6 +5,7 @@ import type { ModelSettings } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { ScriptReply } from "../provider/script.ts";
+import { fault } from "./fault.ts";
 
 export type ModelOptions = {
   readonly env: { readonly [name: string]: string | undefined };
@@ -59,11 +60,4 @@ async function scripted(file: string): Promise<Loaded<Model>> {
   }
   const replies = loadScript(text, file);
   return replies.ok ? { ok: true, value: scriptModel(replies.value), problems: [] } : replies;
-}
-
-function fault(code: string, message: string, hint?: string): Loaded<never> {
-  return {
-    ok: false,
-    problems: [{ code, severity: "error", message, ...(hint === undefined ? {} : { hint }) }],
-  };
 }

@@ -15,7 +15,9 @@ import type { TrustAnswer, WorkspaceContent } from "../load/trust.ts";
 import { builtinTools } from "../tools/registry.ts";
 import { mainArgument } from "../core/tool_names.ts";
 import { placeOf } from "./agent_parts.ts";
+import { loadCatalog, missingForced } from "./catalog.ts";
 import type { Context, PolicyOptions } from "./command.ts";
+import { fault } from "./fault.ts";
 import { Interrupted } from "./interrupt.ts";
 import type { Output } from "./output.ts";
 import type { Terminal } from "./terminal.ts";
@@ -66,6 +68,10 @@ export async function loadSettings(
     ...(options.trust === true ? { trustFlag: "trusted" as const } : {}),
     ...(options.untrusted === true ? { trustFlag: "untrusted" as const } : {}),
     ...(asking === undefined ? {} : { askTrust: (root, content) => askTrust(asking, output, root, content) }),
+    further: (policy, trust) => {
+      const found = { policy, surroundings, trusted: trust === "trusted" };
+      return missingForced(policy, loadCatalog(found));
+    },
     matchesExample: (policy) => (rule, example) => matchesExample(policy, surroundings, rule, example),
   });
   if (!loaded.ok) return loaded;
@@ -129,11 +135,4 @@ function matchesExample(policy: Policy, surroundings: Surroundings, rule: Rule, 
     const judged = facts.subjects.filter((s) => s.kind !== "path" || !s.operand);
     return rule.effect === "allow" ? judged.every(matches) : facts.subjects.some(matches);
   });
-}
-
-function fault(code: string, message: string, hint?: string): Loaded<never> {
-  return {
-    ok: false,
-    problems: [{ code, severity: "error", message, ...(hint === undefined ? {} : { hint }) }],
-  };
 }

@@ -1,4 +1,5 @@
 // Which skills there are: tiers merged, refused ones left out with a reason, forced ones kept from being replaced.
+import { compareText } from "./collection.ts";
 import type { LayerName } from "./decision.ts";
 import type { ForcedSkill, SkillSettings, SkillTier } from "./policy.ts";
 import type { Problem } from "./problem.ts";
@@ -69,8 +70,8 @@ export function mergeCatalog(
       items.push({ ...winner, shadows: lower.map(({ tier, file }) => ({ tier, file })) });
     }
   }
-  items.sort((a, b) => compare(a.name, b.name));
-  absent.sort((a, b) => compare(a.file, b.file));
+  items.sort((a, b) => compareText(a.name, b.name));
+  absent.sort((a, b) => compareText(a.file, b.file));
   const errors = absent.filter((a) => a.code !== "disabled")
     .map((a): CatalogError => ({ path: a.file, code: a.code, message: a.reason }));
   return { catalog: makeCatalog(items, absent), errors };
@@ -179,7 +180,7 @@ function exists(entry: string, known: ReadonlySet<string>): boolean {
 }
 
 function duplicate(skill: Skill, all: readonly Skill[]): Absent {
-  const files = all.map((s) => `\`${s.file}\``).sort(compare).join(" and ");
+  const files = all.map((s) => `\`${s.file}\``).sort(compareText).join(" and ");
   return absence(
     skill,
     "duplicate-name",
@@ -199,8 +200,4 @@ function groupBy<T>(items: readonly T[], key: (item: T) => string): Map<string, 
     else group.push(item);
   }
   return groups;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

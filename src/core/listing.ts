@@ -1,5 +1,6 @@
 // The catalog as the model sees it: names and descriptions, within a budget, and what had to be left out.
 import { estimateTokens } from "./budget.ts";
+import { compareText } from "./collection.ts";
 import type { SkillTier } from "./policy.ts";
 import { dropHidden, type Skill } from "./skill.ts";
 import { escapeFence } from "./text.ts";
@@ -150,5 +151,5 @@ function ranking(options: ListingOptions): (a: Skill, b: Skill) => number {
   const used = (s: Skill) => options.recent.get(s.name) ?? -1;
   return (a, b) =>
     forced(a) - forced(b) || tierOrder[a.tier] - tierOrder[b.tier] || used(b) - used(a) ||
-    (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+    compareText(a.name, b.name);
 }

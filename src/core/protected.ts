@@ -1,4 +1,5 @@
 // What no wide rule may write, whatever the policy says: the files that decide what runs next.
+import { uniqueBy } from "./collection.ts";
 import { escapeGlob } from "./glob.ts";
 
 /** Absolute real paths, except `instructions`: names or paths relative to the root. */
@@ -42,8 +43,7 @@ export function protectedEntries(facts: ProtectedFacts): readonly ProtectedEntry
     ...facts.skillFolders.map((folder) => at(folder, "/**")),
     ...facts.own.map((path) => at(path, "/**")),
   ];
-  const seen = new Set<string>();
-  return entries.filter((e) => seen.has(e.glob) ? false : (seen.add(e.glob), true));
+  return uniqueBy(entries, (e) => e.glob);
 }
 
 function at(path: string, inside: string): ProtectedEntry {

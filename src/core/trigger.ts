@@ -1,5 +1,6 @@
 // Why a skill becomes active before a turn: the user names it, or the message meets one of the patterns.
 import type { Catalog } from "./catalog.ts";
+import { compareText } from "./collection.ts";
 import type { SkillTrigger } from "./policy.ts";
 import { nearest } from "./problem.ts";
 import type { Skill } from "./skill.ts";
@@ -118,7 +119,7 @@ function firstHit(patterns: readonly Pattern[], text: string): Omit<PatternHit, 
 function rank(a: Skill, b: Skill, recent: ReadonlyMap<string, number>): number {
   const length = (s: Skill) => [...s.description].length;
   const used = (s: Skill) => recent.get(s.name) ?? -1;
-  return length(a) - length(b) || used(b) - used(a) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+  return length(a) - length(b) || used(b) - used(a) || compareText(a.name, b.name);
 }
 
 const encoder = new TextEncoder();

@@ -2,8 +2,8 @@
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-// Inside the binary every module has the same address, and embedded folders stand next to it.
-function isCompiled(): boolean {
+/** Whether this is the executable: inside it every module has the same address, and embedded folders stand next to it. */
+export function isCompiled(): boolean {
   const runtime = (globalThis as { readonly Bun?: { readonly isStandaloneExecutable?: boolean } }).Bun;
   return runtime?.isStandaloneExecutable === true;
 }

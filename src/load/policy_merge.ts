@@ -1,5 +1,6 @@
 // Files of all layers → one compiled Policy. Layers combine in the one way that tightens; a project can only add to it.
 import { createHash } from "node:crypto";
+import { uniqueBy } from "../core/collection.ts";
 import { globSource } from "../core/glob.ts";
 import type { KeySource, Limits, ModelSettings, Policy, SkillSource } from "../core/policy.ts";
 import { isError, type Loaded, type Problem, showPosition } from "../core/problem.ts";
@@ -343,11 +344,10 @@ function mergeProtect(
 
 // One key may be read for its value and for its place. People read a file from the top.
 function inOrder(problems: readonly Problem[], files: readonly PolicyFile[]): readonly Problem[] {
-  const seen = new Set<string>();
-  const once = problems.filter((p) => {
-    const key = `${p.code} ${p.at === undefined ? "" : showPosition(p.at)} ${p.message}`;
-    return seen.has(key) ? false : (seen.add(key), true);
-  });
+  const once = uniqueBy(
+    problems,
+    (p) => `${p.code} ${p.at === undefined ? "" : showPosition(p.at)} ${p.message}`,
+  );
   const place = (p: Problem) => files.findIndex((f) => f.path === p.at?.file);
   return once.sort((a, b) =>
     place(a) - place(b) || (a.at?.line ?? 0) - (b.at?.line ?? 0) || (a.at?.col ?? 0) - (b.at?.col ?? 0)

@@ -1,5 +1,6 @@
 // Reads one key from all files and combines it across layers in the one way that its kind allows. Lists of one layer unite;
 // a scalar that two files of one layer set is a Problem. Remembers where every value came from.
+import { uniqueBy } from "../core/collection.ts";
 import type { Json } from "../core/message.ts";
 import { type Position, type Problem, showPosition } from "../core/problem.ts";
 import { canonicalJson } from "../core/text.ts";
@@ -259,9 +260,5 @@ function noEffect<T>(
 }
 
 function dedupe<T>(items: readonly Placed<T>[]): readonly Placed<T>[] {
-  const seen = new Set<string>();
-  return items.filter((item) => {
-    const key = canonicalJson(item.value as Json);
-    return seen.has(key) ? false : (seen.add(key), true);
-  });
+  return uniqueBy(items, (item) => canonicalJson(item.value as Json));
 }

@@ -2,6 +2,7 @@
 // alone can write.
 import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { compareText } from "../core/collection.ts";
 import type { Loaded, Problem } from "../core/problem.ts";
 import { codeOf, messageOf } from "../core/thrown.ts";
 import { readWhole } from "./file_head.ts";
@@ -78,10 +79,7 @@ function layerSources(
       hint: "rename it to end in `.yaml`, or remove it",
     });
   }
-  const files = names.filter((name) => name.endsWith(".yaml") && !name.startsWith(".")).sort((
-    a,
-    b,
-  ) => (a < b ? -1 : 1));
+  const files = names.filter((name) => name.endsWith(".yaml") && !name.startsWith(".")).sort(compareText);
   return [join(folder, "policy.yaml"), ...files.map((name) => join(more, name))].map((path) => ({
     layer,
     path,

@@ -8,6 +8,7 @@ import { NotRegular, readHead, readWhole } from "./file_head.ts";
 import { type FrontMatter, frontMatterCap, type FrontMatterFault, splitFrontMatter } from "./front_matter.ts";
 import { parseSkillFile, type SkillFile } from "./skill_file.ts";
 import { checkToolsFile } from "./tools_file.ts";
+import { compareText } from "../core/collection.ts";
 import { isBelow } from "../core/path.ts";
 import type { SkillTier } from "../core/policy.ts";
 import { type Position, showPosition } from "../core/problem.ts";
@@ -91,7 +92,7 @@ function visit(stop: Stop, walk: Walk): Stop[] {
     problem(walk, stop.shown, "folder-unreadable", `cannot be read: ${reason(error)}`);
     return [];
   }
-  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  entries.sort((a, b) => compareText(a.name, b.name));
   const file = entries.find((e) => e.name === "SKILL.md") ??
     entries.find((e) => e.name.toLowerCase() === "skill.md" && !e.isDirectory());
   if (file !== undefined) {
@@ -278,7 +279,7 @@ function attachedFiles(skill: Skill): string[] {
     } catch {
       continue;
     }
-    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    for (const entry of entries.sort((a, b) => compareText(a.name, b.name))) {
       const inner = next.inner === "" ? entry.name : `${next.inner}/${entry.name}`;
       if (entry.name.startsWith(".") || skippedFolders.has(entry.name)) continue;
       if (entry.isDirectory() && next.depth < defaultLimits.depth) {

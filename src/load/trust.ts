@@ -3,6 +3,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpath
 import { dirname, join } from "node:path";
 import { sha256 } from "../disk/sha256.ts";
 import { writeWhole } from "../disk/whole_file.ts";
+import { compareText } from "../core/collection.ts";
 import { isWithin, relativeTo } from "../core/path.ts";
 import type { Problem } from "../core/problem.ts";
 import { isObject } from "../core/text.ts";
@@ -82,7 +83,7 @@ export function workspaceContent(input: ContentInput): WorkspaceContent {
     }
   }
   for (const path of input.files) add(path, "file", () => hashTree(walk, path, 0));
-  items.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
+  items.sort((a, b) => compareText(a.path, b.path));
   return { items, hash: sha256(walk.lines.sort().join("\n")), complete: walk.complete };
 }
 

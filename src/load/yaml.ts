@@ -12,6 +12,7 @@ import {
   parseAllDocuments,
   visit,
 } from "yaml";
+import { uniqueBy } from "../core/collection.ts";
 import type { Loaded, Position, Problem } from "../core/problem.ts";
 import { byteLength } from "../core/text.ts";
 import { messageOf } from "../core/thrown.ts";
@@ -201,11 +202,7 @@ function refused(code: string, message: string, at: Position): Problem {
 }
 
 function dedupe(problems: readonly Problem[]): Problem[] {
-  const seen = new Set<string>();
-  return problems.filter((p) => {
-    const key = `${p.code} ${p.at?.line}:${p.at?.col}`;
-    return seen.has(key) ? false : (seen.add(key), true);
-  });
+  return uniqueBy(problems, (p) => `${p.code} ${p.at?.line}:${p.at?.col}`);
 }
 
 function fail(problems: readonly Problem[]): { readonly ok: false; readonly problems: readonly Problem[] } {

@@ -1,5 +1,6 @@
 // The raw events of a streamed reply, put together into one ModelReply. Nothing of a reply counts before its last event.
 import { ModelFailure, type ReplyListener } from "../agent/ports.ts";
+import { deeperThan } from "../core/collection.ts";
 import type { Args, AssistantBlock, CallBlock, Json, ModelReply, ReplyStop, Usage } from "../core/message.ts";
 import { capText, isObject } from "../core/text.ts";
 import { streamErrorFailure } from "./failure.ts";
@@ -235,12 +236,6 @@ function takeUsage(usage: Record<keyof Usage, number>, given: Json | undefined):
     const count = members[key];
     if (typeof count === "number" && Number.isSafeInteger(count) && count >= 0) usage[key] = count;
   }
-}
-
-function deeperThan(value: Json, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  return Object.values(value).some((member) => deeperThan(member, levels - 1));
 }
 
 // On the text, before parsing: what comes out must be safe for every recursive reader behind.

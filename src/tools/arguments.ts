@@ -1,6 +1,7 @@
 // Arguments of a tool call: whether they fit the tool's JSON Schema, in words that let a model correct itself.
 import { format, type OutputUnit, type Schema, Validator } from "@cfworker/json-schema";
 import { RE2JS } from "re2js";
+import { deeperThan } from "../core/collection.ts";
 import type { Args, InputSchema, Json } from "../core/message.ts";
 import { nearest } from "../core/problem.ts";
 import { isObject } from "../core/text.ts";
@@ -14,7 +15,7 @@ const mostProblems = 10;
  * as RE2 in linear time, `format` is an annotation only. A schema that cannot be used is a problem too, never a pass.
  */
 export function checkArguments(schema: InputSchema, args: Args): readonly string[] {
-  if (!isShallow(args, deepest)) return [`arguments: nested deeper than ${deepest} levels`];
+  if (deeperThan(args, deepest)) return [`arguments: nested deeper than ${deepest} levels`];
   try {
     const { usable, validator } = validatorFor(schema, args);
     const { valid, errors } = validator.validate(args);
@@ -56,11 +57,6 @@ function validatorFor(schema: InputSchema, args: Args): Prepared {
   const made = { usable, validator: new Validator(usable as Schema, "2020-12", false) };
   if (!rewriting.perCall) prepared.set(schema, made);
   return made;
-}
-
-function isShallow(value: Json, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  return levels > 0 && Object.values(value).every((v) => isShallow(v, levels - 1));
 }
 
 function collectNames(value: Json, into: Set<string>): void {

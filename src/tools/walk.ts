@@ -3,6 +3,7 @@ import { type Dirent, readlinkSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { performance } from "node:perf_hooks";
 import { setImmediate as breathe } from "node:timers/promises";
+import { compareText } from "../core/collection.ts";
 import type { ToolContext } from "../agent/ports.ts";
 import { type IgnoreRules, isIgnored, rulesAbove, rulesOf } from "./ignore_rules.ts";
 
@@ -61,7 +62,7 @@ async function* walkFolder(step: Step, at: ToolContext, end: WalkEnd, limits: Li
 async function namesIn(folder: string, end: WalkEnd): Promise<readonly Dirent[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true });
-    return entries.sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+    return entries.sort((a, b) => compareText(a.name, b.name));
   } catch {
     end.unreadable++;
     return [];

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
 import process from "node:process";
+import { isCompiled } from "../../load/assets.ts";
 import { runTurn } from "../../agent/turn.ts";
 import type { Event } from "../../core/event.ts";
 import { exitCodes } from "../../core/outcome.ts";
@@ -181,8 +182,7 @@ Next:
 
 // How this executable is called from here: in a checkout it is not on the PATH.
 function selfCommand({ host }: Context): string {
-  const compiled = import.meta.url.includes("$bunfs");
-  if (!compiled) return "writ";
+  if (!isCompiled()) return "writ";
   const path = relative(host.cwd, process.execPath);
   return path.startsWith("..") ? process.execPath : `./${path}`;
 }
