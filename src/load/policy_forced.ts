@@ -1,9 +1,11 @@
 // Forced skills and gates of a policy: what is loaded from the start, and what must wait for evidence.
+import { decide } from "../core/decide.ts";
 import type { LayerName } from "../core/decision.ts";
+import type { Facts, Mode } from "../core/facts.ts";
 import type { ForcedSkill, Gate, Layer } from "../core/policy.ts";
 import { type Position, type Problem, showPosition } from "../core/problem.ts";
-import type { Rule } from "../core/rule.ts";
-import { escapeLine, wildcard } from "../core/text.ts";
+import type { Matchers, Rule } from "../core/rule.ts";
+import { escapeLine } from "../core/text.ts";
 import type { PolicyFile } from "./policy_file.ts";
 import { compileRule, type RuleContext, type RuleExample } from "./policy_rules.ts";
 import type { ForcedEntry, RuleEntry } from "./policy_schema.ts";
@@ -169,36 +171,58 @@ function showForced(entry: ForcedEntry): string {
   return escapeLine(parts.join(", "));
 }
 
-/** A gate with a verdict that no call of complete_skill can ever open. */
-export function unreachableVerdicts(gates: readonly Gate[], layers: readonly Layer[]): readonly Problem[] {
-  return gates.flatMap((gate) => {
-    const { skill } = gate;
-    if (gate.verdict === undefined || skill === undefined) return [];
-    const blocking = layers.map((layer) => completionBlock(layer, skill)).find((p) => p !== undefined);
-    if (blocking === undefined) return [];
+/** Gates whose verdict no call of complete_skill can ever give, whoever watches the run and whatever it says. */
+export function unreachableVerdicts(
+  gates: readonly Gate[],
+  layers: readonly Layer[],
+  root: string,
+): readonly Problem[] {
+  const open = layers.map((layer) => ({
+    ...layer,
+    rules: layer.rules.filter((r) => r.effect === "allow" || r.args?.["summary"] === undefined).map(
+      anySummary,
+    ),
+    delegates: layer.delegates.map(anySummary),
+  }));
+  return gates.flatMap((gate): Problem[] => {
+    const { skill, verdict } = gate;
+    if (verdict === undefined || skill === undefined) return [];
+    const standing = { root, active: [skill], vouched: [skill], bounds: [], blocks: [] };
+    const decided = verdict.flatMap((outcome) =>
+      (["interactive", "unattended"] as const).map((mode) =>
+        decide(open, completion(skill, outcome, mode), standing)
+      )
+    );
+    const [first] = decided;
+    if (first === undefined || decided.some((d) => d.effect !== "deny")) return [];
+    const [cause] = first.causes;
+    const place = "at" in cause && cause.at !== undefined ? ` at ${showPosition(cause.at)}` : "";
     return [{
       code: "gate-unreachable",
       severity: "error",
-      message: `the gate \`${gate.id}\` waits for a verdict, and \`complete_skill\` is denied at ${
-        showPosition(blocking)
-      }`,
+      message: `the gate \`${gate.id}\` waits for a verdict, and \`complete_skill\` is denied${place}`,
       at: gate.at,
       hint: `allow \`complete_skill(${skill})\` there`,
     }];
   });
 }
 
-function completionBlock(layer: Layer, skill: string): Position | undefined {
-  const about = layer.rules.filter((r) =>
-    r.tools.some((t) => wildcard(t, "complete_skill")) && r.command === undefined && r.path === undefined &&
-    r.host === undefined && (r.skill === undefined || r.skill.some((s) => wildcard(s, skill)))
-  );
-  const always = (r: Rule) =>
-    r.args === undefined && r.mode === undefined && r.sourcedBy === undefined && r.workspace === undefined &&
-    (r.risk === undefined || r.risk.includes("read"));
-  const denied = about.find((r) => r.effect === "deny" && always(r));
-  if (denied !== undefined) return denied.at;
-  const fallback = layer.defaults.read;
-  if (layer.delegates.some((d) => d.tools.some((t) => wildcard(t, "complete_skill")))) return undefined;
-  return fallback?.effect === "deny" && !about.some((r) => r.effect !== "deny") ? fallback.at : undefined;
+// The skill is active when it is completed, so rules that are about its calls apply.
+function completion(skill: string, outcome: string, mode: Mode): Facts {
+  return {
+    tool: "complete_skill",
+    args: { name: skill, outcome, summary: "" },
+    risk: "read",
+    subjects: [{ kind: "call" }],
+    box: "default",
+    sourcedBy: [`skill:${skill}`],
+    mode,
+    errors: [],
+  };
+}
+
+// The model chooses the summary: what an allow rule wants of it can be met, what another rule is about can be avoided.
+function anySummary<M extends Matchers>(matchers: M): M {
+  const { summary: _, ...args } = matchers.args ?? {};
+  return matchers.args === undefined ? matchers : { ...matchers, args };
 }

@@ -61,7 +61,7 @@ export function mergePolicy(input: MergeInput): Loaded<Merged> {
   const { layers, examples } = compileLayers(settings, contextOf);
   const forced = compileForced(settings, contextOf);
   settings.problems.push(
-    ...unreachableVerdicts(forced.gates, layers),
+    ...unreachableVerdicts(forced.gates, layers, input.root),
     ...duplicateIds(layers, forced.gates),
     ...undelegated(layers),
   );
