@@ -25,7 +25,7 @@ export const shell: Tool = {
       timeout: {
         type: "integer",
         minimum: 1,
-        description: "seconds; without it, as long as the policy says",
+        description: "time limit, in seconds",
       },
       box: { type: "string", description: "named sandbox setting" },
     },
