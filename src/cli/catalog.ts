@@ -21,7 +21,7 @@ export type LoadedCatalog = {
 };
 
 /** What the workspace brings counts only when it is trusted. */
-export function loadCatalog(settings: Settings): LoadedCatalog {
+export function loadCatalog(settings: Pick<Settings, "policy" | "surroundings" | "trusted">): LoadedCatalog {
   const { policy, surroundings, trusted } = settings;
   const scans = policy.skills.sources.flatMap((source): Scan[] => {
     if (source.tier === "project" && !trusted) return [];

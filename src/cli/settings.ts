@@ -15,6 +15,7 @@ import type { TrustAnswer, WorkspaceContent } from "../load/trust.ts";
 import { builtinTools } from "../tools/registry.ts";
 import { mainArgument } from "../core/tool_names.ts";
 import { placeOf } from "./agent_parts.ts";
+import { loadCatalog, missingForced } from "./catalog.ts";
 import type { Context, PolicyOptions } from "./command.ts";
 import { fault } from "./fault.ts";
 import { Interrupted } from "./interrupt.ts";
@@ -67,6 +68,10 @@ export async function loadSettings(
     ...(options.trust === true ? { trustFlag: "trusted" as const } : {}),
     ...(options.untrusted === true ? { trustFlag: "untrusted" as const } : {}),
     ...(asking === undefined ? {} : { askTrust: (root, content) => askTrust(asking, output, root, content) }),
+    further: (policy, trust) => {
+      const found = { policy, surroundings, trusted: trust === "trusted" };
+      return missingForced(policy, loadCatalog(found));
+    },
     matchesExample: (policy) => (rule, example) => matchesExample(policy, surroundings, rule, example),
   });
   if (!loaded.ok) return loaded;

@@ -1,5 +1,6 @@
 // The way from the machine's files to the policy in force: machine and user layer, the workspace, whether it is trusted, the
 // project layer, and all of them as one. The composition root calls this and nothing beside it.
+import { existsSync } from "node:fs";
 import { isWithin } from "../core/path.ts";
 import type { Policy, SkillSource } from "../core/policy.ts";
 import { isError, type Loaded, type Problem } from "../core/problem.ts";
@@ -18,11 +19,12 @@ import {
   type Surroundings,
   userFolder,
 } from "./locate.ts";
-import { loadPolicyFile, type PolicyFile } from "./policy_file.ts";
-import { type Merged, mergePolicy, policyRevision, trustSetting } from "./policy_merge.ts";
+import { type LoadedFile, loadPolicyFile, type PolicyFile } from "./policy_file.ts";
+import { inOrder, type Merged, mergePolicy, policyRevision, trustSetting } from "./policy_merge.ts";
 import { checkExamples, type RuleExample } from "./policy_rules.ts";
 import { firstOf, type Origin, perLayer, type Settings } from "./policy_settings.ts";
 import { type PolicyBytes, policySources, readPolicyFile } from "./policy_sources.ts";
+import { withoutConsequences } from "./sound_part.ts";
 import {
   decideTrust,
   readTrust,
@@ -46,6 +48,8 @@ export type LoadInput = {
   readonly askTrust?: (root: string, content: WorkspaceContent) => Promise<TrustAnswer>;
   /** Decides the examples of rules against the merged policy; absent: they are not decided. */
   readonly matchesExample?: (policy: Policy) => (rule: Rule, example: string) => boolean;
+  /** Problems that show only beside the skills; called when there are others, so that all are said at once. */
+  readonly further?: (policy: Policy, trust: TrustAnswer) => readonly Problem[];
 };
 export type LoadedPolicy = {
   readonly policy: Policy;
@@ -77,6 +81,9 @@ export async function loadPolicy(input: LoadInput): Promise<Loaded<LoadedPolicy>
     if (!project.ok) problems.push(...project.problems);
     const within = [...inside, ...(brought === undefined ? [] : [brought])];
     const loaded = within.map((bytes) => loadInside(bytes, input.version));
+    if (project.ok && loaded.some((l) => !l.ok)) {
+      return allFaults(input, { root, files, loads: loaded, problems, trust: "trusted" });
+    }
     problems.push(...loaded.flatMap((l) => l.problems));
     const parsed = loaded.flatMap((l) => (l.ok ? [l.value] : []));
     all = [...files, ...parsed];
@@ -137,10 +144,13 @@ function loadOuter(input: LoadInput): Loaded<Outer> {
     bytes,
     file: loadPolicyFile(bytes.text, bytes.path, bytes.layer, input.version),
   }));
-  problems.push(...parsed.flatMap((p) => p.file.problems));
-  const parsedFiles = parsed.flatMap((p) => (p.file.ok ? [p.file.value] : []));
+  const parsedFiles = parsed.flatMap(({ file }) => file.ok ? [file.value] : file.rest?.file ?? []);
   const root = rootOf(parsedFiles, near, home);
   if (!root.ok) problems.push(...root.problems);
+  if (root.ok && problems.length === 0 && parsed.some((p) => !p.file.ok)) {
+    return allFaults(input, { root: root.value, files: [], loads: parsed.map((p) => p.file), problems });
+  }
+  problems.push(...parsed.flatMap((p) => p.file.problems));
   if (!root.ok || problems.some(isError)) return { ok: false, problems };
   // The workspace may turn out to be elsewhere: then nothing speaks against the files that had to wait.
   const late = all.filter((b) => !first.includes(b) && !waits(b, root.value));
@@ -174,12 +184,44 @@ function rootOf(files: readonly PolicyFile[], near: Loaded<string>, home: string
   return root.ok ? root : { ok: false, problems: root.problems.map((p) => ({ ...p, at })) };
 }
 
-function loadOne(bytes: PolicyBytes, version: string): Loaded<PolicyFile> {
+type Faulty = {
+  readonly root: string;
+  /** Files that are sound. */
+  readonly files: readonly PolicyFile[];
+  readonly loads: readonly LoadedFile[];
+  readonly problems: readonly Problem[];
+  /** Absent: not decided. */
+  readonly trust?: TrustAnswer;
+};
+
+// Goes on with what is sound, to say everything that is wrong at once; nothing comes of it but problems.
+function allFaults(input: LoadInput, faulty: Faulty): Loaded<never> {
+  const { root, loads } = faulty;
+  const problems = [...faulty.problems, ...loads.flatMap((l) => l.problems)];
+  const lost = loads.some((l) => !l.ok && l.rest === undefined);
+  const taken = loads.flatMap((l) => l.ok ? [] : l.rest?.taken ?? []);
+  // Where the workspace is and what it may bring is part of everything that follows.
+  if (lost || taken.some((path) => path[0] === "workspace")) return { ok: false, problems };
+  const files = [...faulty.files, ...loads.flatMap((l) => l.ok ? [l.value] : l.rest?.file ?? [])];
+  const trust = faulty.trust ?? input.trustFlag;
+  // Skills that the workspace brings may be those that seem to be missing.
+  const mayBring = skillFolders("project", input.at, root).some((folder) => existsSync(folder));
+  const { problems: found } = judge(input, {
+    root,
+    files,
+    read: [],
+    trust: trust ?? "untrusted",
+    beside: trust === undefined && mayBring ? "never" : "always",
+  });
+  return { ok: false, problems: inOrder([...problems, ...withoutConsequences(found, taken, files)], files) };
+}
+
+function loadOne(bytes: PolicyBytes, version: string): LoadedFile {
   return loadPolicyFile(bytes.text, bytes.path, bytes.layer, version);
 }
 
 // A file of the workspace decides neither where the workspace is nor whether it is trusted.
-function loadInside(bytes: PolicyBytes, version: string): Loaded<PolicyFile> {
+function loadInside(bytes: PolicyBytes, version: string): LoadedFile {
   const loaded = loadOne(bytes, version);
   if (!loaded.ok) return loaded;
   const { workspace } = loaded.value.data;
@@ -357,36 +399,54 @@ type Parts = Pick<LoadedPolicy, "trust" | "content" | "notices"> & {
 };
 
 function finish(input: LoadInput, parts: Parts): Loaded<LoadedPolicy> {
+  const { trust, content, notices, files } = parts;
+  const { policy, merged, problems: found } = judge(input, { ...parts, beside: "if-faulty" });
+  const problems = [...parts.problems, ...withoutConsequences(found, [], files)];
+  if (problems.some(isError)) return { ok: false, problems };
+  const { origin, examples } = merged;
+  return { ok: true, value: { policy, origin, examples, notices, trust, content }, problems };
+}
+
+type Judged = Pick<Parts, "root" | "files" | "read" | "trust"> & {
+  /** Whether what shows only beside the skills is looked for. */
+  readonly beside: "always" | "if-faulty" | "never";
+};
+
+function judge(
+  input: LoadInput,
+  { root, files, read, trust, beside }: Judged,
+): { readonly policy: Policy; readonly merged: Merged; readonly problems: readonly Problem[] } {
   const { at } = input;
-  const merged = mergePolicy({
-    files: parts.files,
-    revision: policyRevision(parts.read),
-    root: parts.root,
+  const result = mergePolicy({
+    files,
+    revision: policyRevision(read),
+    root,
     home: realOr(at.home),
     protect: {
-      skillFolders: (["machine", "user", "project"] as const).flatMap((tier) =>
-        skillFolders(tier, at, parts.root)
-      ),
-      gitFolders: gitFoldersOf(parts.root),
+      skillFolders: (["machine", "user", "project"] as const).flatMap((tier) => skillFolders(tier, at, root)),
+      gitFolders: gitFoldersOf(root),
       own: [
         machineFolder(at),
         userFolder(at),
         stateFolder(at),
-        ...parts.read.flatMap((b) => [b.path, b.real]),
+        ...read.flatMap((b) => [b.path, b.real]),
       ],
     },
   });
-  const problems = [...parts.problems, ...merged.problems];
-  if (!merged.ok) return { ok: false, problems };
-  const policy = parts.trust === "trusted" ? merged.value.policy : withoutWorkspace(merged.value);
-  const failed = input.matchesExample === undefined
-    ? []
-    : checkExamples(merged.value.examples, input.matchesExample(policy));
-  problems.push(...failed);
-  if (failed.length > 0) return { ok: false, problems };
-  const { origin, examples } = merged.value;
-  const { trust, content, notices } = parts;
-  return { ok: true, value: { policy, origin, examples, notices, trust, content }, problems };
+  const merged = result.ok ? result.value : result.rest;
+  const policy = trust === "trusted" ? merged.policy : withoutWorkspace(merged);
+  const matches = input.matchesExample?.(policy);
+  const problems = [
+    ...result.problems,
+    ...(matches === undefined ? [] : checkExamples(merged.examples, matches)),
+  ];
+  const looked = beside === "always" || (beside === "if-faulty" && problems.some(isError));
+  const further = looked ? input.further?.(policy, trust) ?? [] : [];
+  return {
+    policy,
+    merged,
+    problems: further.length === 0 ? problems : inOrder([...problems, ...further], files),
+  };
 }
 
 function withoutWorkspace(merged: Merged): Policy {

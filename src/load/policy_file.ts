@@ -8,6 +8,7 @@ import { checkValue, showPath } from "./check_value.ts";
 import { allowedInProject, inThisVersion, keyMatches, notInThisVersion } from "./policy_keys.ts";
 import { type PolicyData, policySchema } from "./policy_schema.ts";
 import { checkKey } from "./policy_values.ts";
+import { soundPart } from "./sound_part.ts";
 import { parseYaml, type YamlDocument, type YamlPath } from "./yaml.ts";
 
 /** Bytes of a policy file that are read at most. */
@@ -23,6 +24,15 @@ export type PolicyFile = {
   keyAt(path: YamlPath): Position;
 };
 
+/** `rest`: what is sound of a file with faults of shape, only to find further faults; `taken` is what it lacks. */
+export type LoadedFile =
+  | Extract<Loaded<PolicyFile>, { readonly ok: true }>
+  | {
+    readonly ok: false;
+    readonly problems: readonly Problem[];
+    readonly rest?: { readonly file: PolicyFile; readonly taken: readonly YamlPath[] };
+  };
+
 /**
  * `file` is the absolute path, `version` that of this binary (`1.2.3`, a suffix does not count). Problems come in the order
  * of the document. A file for a newer version is refused with just that, since nothing else about it can be judged.
@@ -32,24 +42,42 @@ export function loadPolicyFile(
   file: string,
   layer: PolicyLayer,
   version: string,
-): Loaded<PolicyFile> {
+): LoadedFile {
   const parsed = parseYaml(text, file, policyCap);
   if (!parsed.ok) return { ok: false, problems: explained(parsed.problems, text) };
   const document = parsed.value;
   const early = emptyFile(document) ?? tooNew(document, version);
   if (early !== undefined) return { ok: false, problems: [early] };
-  const problems = checkValue(policySchema, document, {
-    visit: (path, value) => visitKey(document, layer, path, value),
+  const refused: YamlPath[] = [];
+  const problems = check(document, layer, refused);
+  if (problems.length === 0) {
+    return { ok: true, value: asFile(document, file, layer), problems: [] };
+  }
+  const sound = soundPart(document, refused);
+  // What was taken out must be all that was wrong.
+  if (sound === undefined || check(sound.document, layer, []).length > 0) return { ok: false, problems };
+  return {
+    ok: false,
+    problems,
+    rest: { file: asFile(sound.document, file, layer), taken: sound.taken },
+  };
+}
+
+function asFile(document: YamlDocument, path: string, layer: PolicyLayer): PolicyFile {
+  const data = v.parse(policySchema, document.value);
+  return { layer, path, data, at: document.at, keyAt: document.keyAt };
+}
+
+function check(document: YamlDocument, layer: PolicyLayer, refused: YamlPath[]): readonly Problem[] {
+  return checkValue(policySchema, document, {
+    visit: (path, value) => {
+      const problem = visitKey(document, layer, path, value);
+      if (problem !== undefined) refused.push(path);
+      return problem;
+    },
     secret: (path) => path[0] === "model" && (path[1] === "api_key" || path[1] === "headers"),
     offered: (path, value) => inThisVersion(path, value) && (layer !== "project" || allowedInProject(path)),
   });
-  if (problems.length > 0) return { ok: false, problems };
-  const data = v.parse(policySchema, document.value);
-  return {
-    ok: true,
-    value: { layer, path: file, data, at: document.at, keyAt: document.keyAt },
-    problems: [],
-  };
 }
 
 function emptyFile(document: YamlDocument): Problem | undefined {

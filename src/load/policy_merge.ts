@@ -45,8 +45,13 @@ export type Merged = {
   readonly examples: readonly RuleExample[];
 };
 
+export type MergeResult =
+  | Extract<Loaded<Merged>, { readonly ok: true }>
+  /** `rest` lacks what is faulty: only to find further faults. */
+  | { readonly ok: false; readonly problems: readonly Problem[]; readonly rest: Merged };
+
 /** Every fault of every file at once; warnings come with the value. */
-export function mergePolicy(input: MergeInput): Loaded<Merged> {
+export function mergePolicy(input: MergeInput): MergeResult {
   const files = policyLayers.flatMap((layer) => input.files.filter((f) => f.layer === layer));
   const settings: Settings = { files, problems: [], origin: [] };
   const name = firstOf(settings, "name");
@@ -88,12 +93,14 @@ export function mergePolicy(input: MergeInput): Loaded<Merged> {
     ...(auditDir === undefined ? {} : { auditDir }),
   };
   const problems = inOrder(settings.problems, files);
-  if (problems.some(isError)) return { ok: false, problems };
-  return {
-    ok: true,
-    value: { policy, origin: settings.origin, examples: [...examples, ...forced.examples] },
-    problems,
+  const merged: Merged = {
+    policy,
+    origin: settings.origin,
+    examples: [...examples, ...forced.examples],
   };
+  return problems.some(isError)
+    ? { ok: false, problems, rest: merged }
+    : { ok: true, value: merged, problems };
 }
 
 /** The strictest word of the machine and user layer. */
@@ -342,8 +349,11 @@ function mergeProtect(
   return [...embedded, ...own];
 }
 
-// One key may be read for its value and for its place. People read a file from the top.
-function inOrder(problems: readonly Problem[], files: readonly PolicyFile[]): readonly Problem[] {
+/** In the order of the files, each from the top, and each once: one key may be read for its value and for its place. */
+export function inOrder(
+  problems: readonly Problem[],
+  files: readonly { readonly path: string }[],
+): readonly Problem[] {
   const once = uniqueBy(
     problems,
     (p) => `${p.code} ${p.at === undefined ? "" : showPosition(p.at)} ${p.message}`,

@@ -1,7 +1,7 @@
 // `writ policy check|show`: is it right, and what is in force, with the place where each value is written. What else can be
 // done with a policy is in files of its own.
 import { exitCodes } from "../../core/outcome.ts";
-import { showPosition, showProblem } from "../../core/problem.ts";
+import { type Problem, showPosition, showProblem } from "../../core/problem.ts";
 import {
   collect,
   type CommandModule,
@@ -10,6 +10,8 @@ import {
   withPolicyOptions,
 } from "../command.ts";
 import { loadCatalog, missingForced } from "../catalog.ts";
+import { inOrder } from "../../load/policy_merge.ts";
+import type { Output } from "../output.ts";
 import { reportProblems } from "../result.ts";
 import { loadSettings } from "../settings.ts";
 import { defineDiff } from "./policy_diff.ts";
@@ -43,15 +45,12 @@ async function check(context: Context, files: readonly string[], options: Policy
     undefined,
     "silent",
   );
-  if (!settings.ok) {
-    if (json) return reportProblems(output, settings.problems, true);
-    for (const problem of settings.problems) output.note(output.safe(showProblem(problem)));
-    output.note(`${settings.problems.length} problems`);
-    return exitCodes.usage;
-  }
+  if (!settings.ok) return listFaults(output, settings.problems, json);
   const { policy } = settings.value;
   const missing = missingForced(policy, loadCatalog(settings.value));
-  if (missing.length > 0) return reportProblems(output, missing, json);
+  if (missing.length > 0) {
+    return listFaults(output, inOrder([...settings.problems, ...missing], policy.files), json);
+  }
   if (json) {
     output.result(
       `${
@@ -69,6 +68,13 @@ async function check(context: Context, files: readonly string[], options: Policy
   for (const file of policy.files) output.result(`${output.safe(`ok  ${file.layer}  ${file.path}`)}\n`);
   if (policy.files.length === 0) output.result("ok  no policy files; the embedded values are in force\n");
   return exitCodes.done;
+}
+
+function listFaults(output: Output, problems: readonly Problem[], json: boolean): number {
+  if (json) return reportProblems(output, problems, true);
+  for (const problem of problems) output.note(output.safe(showProblem(problem)));
+  output.note(problems.length === 1 ? "1 problem" : `${problems.length} problems`);
+  return exitCodes.usage;
 }
 
 async function show(context: Context, options: ShowOptions): Promise<number> {
