@@ -126,35 +126,27 @@ function coversExactly(pattern: CommandPattern, part: Part): boolean {
 }
 
 function couldBe(pattern: CommandPattern, part: Part): boolean {
-  const { argv } = part;
-  const [wanted] = pattern.words;
-  if (wanted !== undefined) {
-    const program = nameOf(argv[0] ?? "");
-    const name = nameOf(wanted);
-    // Most patterns are about another program.
-    if (part.blurs === undefined && program !== name && !program.startsWith("git-")) return false;
-  }
+  const [program, ...others] = patternNames(pattern);
+  const line = lineOf(part);
+  // Most patterns are about another program.
+  if (program !== undefined && line.program !== undefined && line.program !== program) return false;
   if (!pattern.assignments.every((a) => couldAssign(a, part))) return false;
-  if (wanted === undefined) return pattern.rest || argv.length === 0;
-  const words = [nameOf(wanted), ...pattern.words.slice(1)];
-  const tokens = tokensOf(part);
-  if (words[0] === "git" && isForeignGit(tokens)) return true;
-  return reaches(words, pattern.rest, tokens);
+  if (program === undefined) return pattern.rest || part.argv.length === 0;
+  if (program === "git" && line.foreignGit) return true;
+  return reaches([program, ...others], pattern.rest, line);
 }
 
-// Every rule asks for the names of the same few programs.
-const names = new Map<string, string>();
-const mostNames = 1000;
+// Patterns and parts never change, and every pattern meets every part: what is looked up in them is kept.
+const kept = new WeakMap<CommandPattern, readonly string[]>();
+const lines = new WeakMap<Part, Line>();
 
-function nameOf(word: string): string {
-  if (word.length > 64) return programName(word);
-  let name = names.get(word);
-  if (name === undefined) {
-    name = programName(word);
-    if (names.size >= mostNames) names.clear();
-    names.set(word, name);
-  }
-  return name;
+// The words of a pattern, the program by its name.
+function patternNames(pattern: CommandPattern): readonly string[] {
+  const known = kept.get(pattern);
+  if (known !== undefined) return known;
+  const words = pattern.words.map((word, i) => i === 0 ? programName(word) : word);
+  kept.set(pattern, words);
+  return words;
 }
 
 function couldAssign(wanted: string, part: Part): boolean {
@@ -166,10 +158,36 @@ function couldAssign(wanted: string, part: Part): boolean {
 
 type Token = { readonly text: string; readonly blur?: Blur };
 
+/** A part as rules that restrict see it. */
+type Line = {
+  readonly tokens: readonly Token[];
+  /** Undefined when it is not known. */
+  readonly program: string | undefined;
+  /** The words of which the value is known. */
+  readonly known: ReadonlySet<string>;
+  readonly foreignGit: boolean;
+};
+
+function lineOf(part: Part): Line {
+  const found = lines.get(part);
+  if (found !== undefined) return found;
+  const tokens = tokensOf(part);
+  const [first] = tokens;
+  const line = {
+    tokens,
+    program: first === undefined ? "" : first.blur === undefined ? first.text : undefined,
+    known: new Set(tokens.filter((t) => t.blur === undefined).map((t) => t.text)),
+    foreignGit: isForeignGit(tokens),
+  };
+  lines.set(part, line);
+  return line;
+}
+
 // `git-push` and `/usr/lib/git-core/git-push` are `git push`.
 function tokensOf(part: Part): readonly Token[] {
+  const blurs = new Map(part.blurs?.map((b) => [b.at, b]));
   const tokens = part.argv.map((text, at): Token => {
-    const blur = part.blurs?.find((b) => b.at === at);
+    const blur = blurs.get(at);
     return blur === undefined ? { text } : { text, blur };
   });
   const [first, ...others] = tokens;
@@ -194,8 +212,7 @@ function isForeignGit(tokens: readonly Token[]): boolean {
 
 // Walks the tokens once with the set of all pattern words that may be due next; `skipping` holds those for which the
 // next token is the value of an option.
-function reaches(words: readonly string[], rest: boolean, tokens: readonly Token[]): boolean {
-  const known = new Set(tokens.filter((t) => t.blur === undefined).map((t) => t.text));
+function reaches(words: readonly string[], rest: boolean, { tokens, known }: Line): boolean {
   const hinted = words.slice(1).some((w) => known.has(w));
   let due = new Set([0]);
   let skipping = new Set<number>();

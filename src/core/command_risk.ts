@@ -10,6 +10,17 @@ import { riskyUses } from "./risky_options.ts";
  * at least, options that write a file write at least, words of unknown value execute at least.
  */
 export function commandRisk(part: Part): Risk {
+  const known = found.get(part);
+  if (known !== undefined) return known;
+  const risk = riskByTable(part);
+  found.set(part, risk);
+  return risk;
+}
+
+// Every layer asks for it, and a part never changes.
+const found = new WeakMap<Part, Risk>();
+
+function riskByTable(part: Part): Risk {
   const [first] = part.argv;
   if (first === undefined) return part.notUnderstood === undefined ? "read" : "execute";
   if (part.blurs?.some((b) => b.at === 0) === true) return "execute";

@@ -37,7 +37,27 @@ export function covering<M extends Matchers>(
   root: string,
 ): readonly M[] {
   const direct = patterns.filter((m) => matchesSubject(m, facts, subject, "allow", root));
-  if (patterns.length === 0 || direct.length > 0 || !isInner(subject)) return direct;
+  return patterns.length === 0 || direct.length > 0 || !isInner(subject)
+    ? direct
+    : coveringTops(patterns, facts, root);
+}
+
+// The answer for the last facts: every command inside others asks for it once more.
+type Kept = { readonly facts: Facts; readonly root: string; readonly found: ReadonlySet<Matchers> };
+const kept = new WeakMap<readonly Matchers[], Kept>();
+
+// Those of the patterns that together cover every top-level command; none where one is left open.
+function coveringTops<M extends Matchers>(patterns: readonly M[], facts: Facts, root: string): readonly M[] {
+  let known = kept.get(patterns);
+  if (known === undefined || known.facts !== facts || known.root !== root) {
+    known = { facts, root, found: new Set(topHits(patterns, facts, root)) };
+    kept.set(patterns, known);
+  }
+  const { found } = known;
+  return found.size === 0 ? [] : patterns.filter((m) => found.has(m));
+}
+
+function topHits<M extends Matchers>(patterns: readonly M[], facts: Facts, root: string): readonly M[] {
   const found = new Set<M>();
   const tops = topParts(facts);
   for (const top of tops) {

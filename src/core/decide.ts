@@ -1,12 +1,21 @@
 // The decision on one tool call: every layer, bound, gate, floor and error votes; the strictest vote wins.
 import { type Bound, boundVotes } from "./bound.ts";
 import { needsNaming } from "./command.ts";
-import { covering, isInner, isOperand, restricts, riskOf, saysAll, topParts } from "./covering.ts";
+import {
+  covering,
+  isInner,
+  isOperand,
+  type PartSubject,
+  restricts,
+  riskOf,
+  saysAll,
+  topParts,
+} from "./covering.ts";
 import { type Cause, type Effect, type Risk, stricter, tally, type Verdict } from "./decision.ts";
 import { type Facts, showSubject, type Subject } from "./facts.ts";
 import { type GateBlock, gateVotes } from "./gate.ts";
 import { embeddedDefaults, type Layer } from "./policy.ts";
-import { matchesSubject, namesExactly, type Rule } from "./rule.ts";
+import { matchesSubject, namesExactly, namesTool, type Rule } from "./rule.ts";
 
 /** What the session adds to the policy when a call is decided. */
 export type Standing = {
@@ -22,13 +31,26 @@ export type Standing = {
   readonly blocks: readonly GateBlock[];
 };
 
-type SplitLayer = Layer & { readonly allow: readonly Rule[]; readonly restrict: readonly Rule[] };
+/** A layer as it bears on some tools; rules over others are left out. */
+type SplitLayer = Pick<Layer, "name" | "defaults" | "delegates"> & {
+  readonly allow: readonly Rule[];
+  readonly restrict: readonly Rule[];
+  /** Allow rules with a matcher for commands, and those with one for boxes. */
+  readonly commanded: readonly Rule[];
+  readonly boxed: readonly Rule[];
+};
 type Question = {
   readonly layers: readonly SplitLayer[];
   readonly facts: Facts;
   /** The facts as allow rules may see them. */
   readonly allowing: Facts;
   readonly root: string;
+  /** What every command inside another one is answered by: that each top-level one is … */
+  readonly tops: {
+    readonly said: () => boolean;
+    readonly allowed: () => boolean;
+    readonly exact: () => boolean;
+  };
 };
 
 /**
@@ -65,21 +87,62 @@ export function allowingFacts(facts: Facts, vouched: readonly string[] = []): Fa
 }
 
 function questionOf(layers: readonly Layer[], facts: Facts, standing: Standing): Question {
-  return {
-    layers: layers.map(splitLayer),
+  const tools = [
+    ...new Set([facts.tool, ...facts.subjects.flatMap((s) => s.kind === "path" ? [s.tool] : [])]),
+  ];
+  const q: Question = {
+    layers: layers.map((layer) => splitLayer(layer, tools)),
     facts,
     allowing: allowingFacts(facts, standing.vouched),
     root: standing.root,
+    tops: {
+      said: once(() =>
+        everyTop(q, (top) => isAllowed(q, top, (l) => l.allow.filter((r) => saysAll(r, top.part))))
+      ),
+      allowed: once(() => everyTop(q, (top) => isAllowed(q, top, (l) => l.commanded))),
+      exact: once(() => everyTop(q, (top) => saidExactly(q, top))),
+    },
   };
+  return q;
 }
 
-function splitLayer(layer: Layer): SplitLayer {
-  return {
-    ...layer,
-    allow: layer.rules.filter((r) => r.effect === "allow"),
-    restrict: layer.rules.filter((r) => r.effect !== "allow"),
-  };
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
 }
+
+// False where there is none: then nothing answers for what is inside.
+function everyTop(q: Question, holds: (top: PartSubject) => boolean): boolean {
+  const tops = topParts(q.facts);
+  return tops.length > 0 && tops.every(holds);
+}
+
+// Layers never change, and calls are of few tools: each split is made once.
+const splits = new WeakMap<Layer, Map<string, SplitLayer>>();
+
+function splitLayer(layer: Layer, tools: readonly string[]): SplitLayer {
+  const known = splits.get(layer) ?? new Map<string, SplitLayer>();
+  splits.set(layer, known);
+  const key = tools.join("\0");
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const rules = layer.rules.filter((r) => tools.some((tool) => namesTool(r, tool)));
+  const allow = rules.filter((r) => r.effect === "allow");
+  const split = {
+    name: layer.name,
+    defaults: layer.defaults,
+    delegates: layer.delegates,
+    allow,
+    restrict: rules.filter((r) => r.effect !== "allow"),
+    commanded: allow.filter((r) => r.command !== undefined),
+    boxed: allow.filter((r) => r.box !== undefined),
+  };
+  if (known.size >= mostSplits) known.clear();
+  known.set(key, split);
+  return split;
+}
+
+const mostSplits = 100;
 
 function errorVotes(facts: Facts, standing: Standing): Cause[] {
   const errors: Cause[] = facts.errors.map((e) => ({
@@ -140,15 +203,14 @@ function allowRules(
   layer: SplitLayer,
   index: number,
   subject: Subject,
-  naming?: (rule: Rule) => boolean,
+  candidates = layer.allow,
 ): readonly Rule[] {
-  const candidates = naming === undefined ? layer.allow : layer.allow.filter(naming);
   const rules = covering(candidates, q.allowing, subject, q.root);
   if (layer.name !== "project" || rules.length === 0) return rules;
   return q.layers.slice(0, index).some((upper) => delegates(q, upper, subject)) ? rules : [];
 }
 
-function delegates(q: Question, layer: Layer, subject: Subject): boolean {
+function delegates(q: Question, layer: SplitLayer, subject: Subject): boolean {
   return covering(layer.delegates, q.allowing, subject, q.root).length > 0;
 }
 
@@ -160,14 +222,18 @@ function replacedByDelegate(q: Question, layer: SplitLayer, index: number, subje
     );
 }
 
-function isAllowed(q: Question, subject: Subject, naming: (rule: Rule) => boolean): boolean {
-  return q.layers.some((layer, index) => allowRules(q, layer, index, subject, naming).length > 0);
+function isAllowed(
+  q: Question,
+  subject: Subject,
+  candidates: (layer: SplitLayer) => readonly Rule[],
+): boolean {
+  return q.layers.some((layer, index) => allowRules(q, layer, index, subject, candidates(layer)).length > 0);
 }
 
 /** Why no allow rule that is there covers the subject although it must be named; undefined when nothing is amiss. */
 function coverageGap(q: Question, subject: Subject): string | undefined {
   const { box } = q.facts;
-  if (box !== "default" && !isOperand(subject) && !isAllowed(q, subject, (r) => r.box !== undefined)) {
+  if (box !== "default" && !isOperand(subject) && !isAllowed(q, subject, (l) => l.boxed)) {
     return `it would run in box \`${box}\``;
   }
   switch (subject.kind) {
@@ -185,9 +251,7 @@ function coverageGap(q: Question, subject: Subject): string | undefined {
 
 // What stands inside another command is named by a rule that says the whole of that command.
 function isNamed(q: Question, subject: Extract<Subject, { kind: "part" }>): boolean {
-  if (!isInner(subject)) return isAllowed(q, subject, (r) => r.command !== undefined);
-  const tops = topParts(q.facts);
-  return tops.length > 0 && tops.every((top) => isAllowed(q, top, (r) => saysAll(r, top.part)));
+  return isInner(subject) ? q.tops.said() : isAllowed(q, subject, (l) => l.commanded);
 }
 
 function pathGap(q: Question, subject: Extract<Subject, { kind: "path" }>): string | undefined {
@@ -198,14 +262,14 @@ function pathGap(q: Question, subject: Extract<Subject, { kind: "path" }>): stri
     const literal = isAllowed(
       q,
       subject,
-      (r) => r.path?.some((p) => p.literal && p.pattern.test(resolved)) ?? false,
+      (l) => l.allow.filter((r) => r.path?.some((p) => p.literal && p.pattern.test(resolved)) ?? false),
     );
     return literal ? undefined : `\`${resolved}\` is protected (${path.protectedBy})`;
   }
   if (path.inWorkspace) return undefined;
   const covered = subject.operand
-    ? topParts(q.facts).every((top) => isAllowed(q, top, (r) => r.command !== undefined))
-    : isAllowed(q, subject, (r) => r.path !== undefined);
+    ? topParts(q.facts).length === 0 || q.tops.allowed()
+    : isAllowed(q, subject, (l) => l.allow.filter((r) => r.path !== undefined));
   return covered ? undefined : `\`${resolved}\` lies outside the workspace`;
 }
 
@@ -216,7 +280,10 @@ function privateHostVotes(q: Question, subject: Subject): Cause[] {
   const lifted = isAllowed(
     { ...q, layers: q.layers.filter((l) => l.name !== "project") },
     subject,
-    (r) => r.host?.some((h) => h.kind === "private" || (h.kind === "exact" && h.host === host)) ?? false,
+    (l) =>
+      l.allow.filter((r) =>
+        r.host?.some((h) => h.kind === "private" || (h.kind === "exact" && h.host === host)) ?? false
+      ),
   );
   if (lifted) return [];
   return [{
@@ -235,24 +302,22 @@ function privateHostVotes(q: Question, subject: Subject): Cause[] {
 // Destructive is at least ask, unless a machine or user rule names exactly this call.
 function floorVotes(q: Question, only?: Subject): Cause[] {
   if (q.facts.risk !== "destructive") return [];
-  const trusted = q.layers.filter((l) => l.name !== "project").flatMap((l) => l.allow);
   const judged = q.facts.subjects.filter((s) => !isOperand(s));
   const dangerous = judged.filter((s) => riskOf(q.facts, s) === "destructive");
   return (dangerous.length > 0 ? dangerous : judged)
     .filter((s) => only === undefined || s === only)
-    .filter((s) => !saidExactly(q, trusted, s))
+    .filter((s) => isInner(s) ? !q.tops.exact() : !saidExactly(q, s))
     .map((s) => ({ by: "risk_floor", effect: "ask", risk: q.facts.risk, ...named(s) }));
 }
 
-function saidExactly(q: Question, trusted: readonly Rule[], subject: Subject): boolean {
-  const said = isInner(subject) ? topParts(q.facts) : [subject];
-  return said.length > 0 &&
-    said.every((s) =>
-      trusted.some((r) =>
-        namesExactly(r, s) && (s.kind !== "call" || saysArguments(r, q.facts)) &&
-        matchesSubject(r, q.allowing, s, "allow", q.root)
-      )
-    );
+function saidExactly(q: Question, subject: Subject): boolean {
+  return q.layers.some((layer) =>
+    layer.name !== "project" &&
+    layer.allow.some((r) =>
+      namesExactly(r, subject) && (subject.kind !== "call" || saysArguments(r, q.facts)) &&
+      matchesSubject(r, q.allowing, subject, "allow", q.root)
+    )
+  );
 }
 
 // An argument of which the rule says nothing could turn the call into another one.

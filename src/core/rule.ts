@@ -86,12 +86,14 @@ export function namesExactly(m: Matchers, subject: Subject): boolean {
 // A redirection inside a shell command is judged as write_file. Rules that restrict may name either tool; a rule that
 // allows must name the one that says what happens.
 function toolMatches(m: Matchers, facts: Facts, subject: Subject, reach: Reach): boolean {
-  const names = subject.kind !== "path" || subject.tool === facts.tool
-    ? [facts.tool]
-    : reach === "allow"
-    ? [subject.tool]
-    : [subject.tool, facts.tool];
-  return names.some((name) => m.tools.some((glob) => wildcard(glob, name)));
+  if (subject.kind !== "path") return namesTool(m, facts.tool);
+  return namesTool(m, subject.tool) || (reach === "restrict" && namesTool(m, facts.tool));
+}
+
+/** Whether one of the globs over tool names covers this name. */
+export function namesTool({ tools }: Pick<Matchers, "tools">, name: string): boolean {
+  for (const glob of tools) if (glob === name || (glob.includes("*") && wildcard(glob, name))) return true;
+  return false;
 }
 
 function subjectMatches(m: Matchers, subject: Subject, reach: Reach): boolean {
