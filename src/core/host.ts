@@ -16,8 +16,9 @@ export function isAddress(host: string): boolean {
 }
 
 /**
- * Whether a canonical host is this machine or a private network: loopback, unspecified, link-local, RFC 1918,
- * unique-local, or a localhost name. Addresses in which IPv6 carries an IPv4 address count as that.
+ * Whether a canonical host is this machine, a localhost name, or an address that is not reachable from everywhere: all that
+ * the registries of special-purpose addresses do not list as global counts as private. Addresses in which IPv6 carries an
+ * IPv4 address count as that.
  */
 export function isPrivateHost(host: string): boolean {
   const four = ipv4(host);
@@ -31,27 +32,52 @@ function ipv4(host: string): readonly number[] | undefined {
   return parts.length === 4 && parts.every((p) => /^\d{1,3}$/.test(p)) ? parts.map(Number) : undefined;
 }
 
-function isPrivate4([a = 0, b = 0]: readonly number[]): boolean {
-  return a === 0 || a === 10 || a === 127 || (a === 169 && b === 254) || (a === 172 && b >= 16 && b <= 31) ||
-    (a === 192 && b === 168);
+// First address and length of each range: special-purpose, documentation, benchmarking, shared, multicast, reserved.
+const private4: readonly (readonly [number, number])[] = [
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/3",
+].map((range) => {
+  const [address = "", length] = range.split("/");
+  return [number4(address.split(".").map(Number)), Number(length)];
+});
+
+function number4(four: readonly number[]): number {
+  return four.reduce((sum, byte) => sum * 256 + byte, 0);
+}
+
+function isPrivate4(four: readonly number[]): boolean {
+  const address = number4(four);
+  return private4.some(([first, length]) => address >= first && address < first + 2 ** (32 - length));
 }
 
 function isPrivate6(host: string): boolean {
   const groups = ipv6(host);
   // What cannot be read is not taken for public.
   if (groups === undefined) return true;
-  const [first = 0, second = 0] = groups;
-  if (groups.slice(0, 7).every((g) => g === 0) && (groups[7] ?? 0) <= 1) return true;
-  if ((first & 0xffc0) === 0xfe80 || (first & 0xffc0) === 0xfec0 || (first & 0xfe00) === 0xfc00) return true;
-  const carried = groups.slice(0, 6).every((g) => g === 0) ||
-      (groups.slice(0, 5).every((g) => g === 0) && groups[5] === 0xffff) ||
-      (first === 0x64 && second === 0xff9b)
-    ? dotted(groups)
+  const [first = 0, second = 0, third = 0] = groups;
+  const carried = first === 0x64 && second === 0xff9b && groups.slice(2, 6).every((g) => g === 0)
+    ? groups
     : first === 0x2002
-    ? dotted([0, 0, 0, 0, 0, 0, second, groups[2] ?? 0])
+    ? [0, 0, 0, 0, 0, 0, second, third]
+    : groups.slice(0, 5).every((g) => g === 0) && groups[5] === 0xffff
+    ? groups
     : undefined;
-  const four = carried === undefined ? undefined : ipv4(carried);
-  return four !== undefined && isPrivate4(four);
+  if (carried !== undefined) return isPrivate4(ipv4(dotted(carried)) ?? []);
+  // Only 2000::/3 is handed out for global use; 2001::/23, 2001:db8::/32 and 3fff::/20 of it are not.
+  return (first & 0xe000) !== 0x2000 || (first === 0x2001 && (second < 0x200 || second === 0xdb8)) ||
+    (first === 0x3fff && second < 0x1000);
 }
 
 function dotted(groups: readonly number[]): string {

@@ -3,6 +3,7 @@ import { commandShapes, gluedElsewhere, printed } from "./command_words.ts";
 import { harm, missesCommands } from "./effects.ts";
 import { isSpent, newEffort, spend } from "./effort.ts";
 import { type Collected, type Level, unclear } from "./found.ts";
+import { assignedCommands } from "./hidden_commands.ts";
 import { operandsOf } from "./operands.ts";
 import { readRedirect } from "./redirects.ts";
 import {
@@ -49,6 +50,7 @@ export function collect(script: ParsedScript, source: string): Collected {
     faults: [],
     moved: false,
     readsCommands: false,
+    readers: [],
     effort: newEffort(),
   };
   walkScript(script, { out, source, level: "top", statusHidden: false, depth: 0 });
@@ -273,6 +275,14 @@ function addPart(at: Context, draft: Draft): void {
     out.readsCommands = true;
     if (draft.input !== undefined) addInner(at, { kind: "script", text: draft.input });
   }
+  if (wrapped.reads !== undefined) {
+    out.readers.push(wrapped.reads);
+    if (draft.input !== undefined) { for (const inner of wrapped.reads(draft.input)) addInner(at, inner); }
+  }
+  for (const text of assignments) for (const inner of assignedCommands(text)) addInner(at, inner);
+  if (/^(export|declare|typeset|readonly|local)$/.test(words[0]?.text ?? "")) {
+    for (const word of words.slice(1)) for (const inner of assignedCommands(word.text)) addInner(at, inner);
+  }
   if (wrapped.moves === true) out.moved = true;
 }
 
@@ -347,6 +357,8 @@ function looseRedirects(nodes: readonly Redirection[], at: Context): void {
     if (why !== undefined) shadow(node, at, why);
     // A group that reads a known text may hold a shell: `{ sh; } <<…`.
     if (input !== undefined && at.out.readsCommands) addInner(at, { kind: "script", text: input });
+    if (input === undefined) continue;
+    for (const inner of at.out.readers.flatMap((reads) => reads(input))) addInner(at, inner);
   }
 }
 

@@ -3,6 +3,7 @@ import type { Part } from "../core/facts.ts";
 import type { Effort } from "./effort.ts";
 import type { Operand } from "./operands.ts";
 import { quoted } from "./words.ts";
+import type { Inner } from "./wrapper_options.ts";
 
 export type Fault = { readonly code: string; readonly message: string };
 export type Level = Part["level"];
@@ -28,6 +29,8 @@ export type Collected = {
   moved: boolean;
   /** A command that runs what it reads was seen. */
   readsCommands: boolean;
+  /** What the commands seen so far run of a text that they read. */
+  readonly readers: ((input: string) => readonly Inner[])[];
   readonly effort: Effort;
 };
 

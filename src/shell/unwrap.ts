@@ -2,6 +2,7 @@
 import { programName, subcommandIndex } from "../core/program_options.ts";
 import { riskyUses } from "../core/risky_options.ts";
 import { allowances } from "./effort.ts";
+import { hiddenCommands } from "./hidden_commands.ts";
 import { anyWords, quoted, type Shape } from "./words.ts";
 import { command, type Inner, joined, readOption, scanOptions, type Start } from "./wrapper_options.ts";
 import { changers, namers, shells, wrappers, type WrapperSpec } from "./wrapper_table.ts";
@@ -14,6 +15,8 @@ export type Wrapped = {
   readonly hidden?: true;
   /** It runs what it reads from its input. */
   readonly readsCommands?: true;
+  /** What it runs of a text that it reads. */
+  readonly reads?: (input: string) => readonly Inner[];
   /** The shell may stand in another folder afterwards. */
   readonly moves?: true;
 };
@@ -24,6 +27,17 @@ export function unwrap(words: readonly Shape[]): Wrapped {
   if (first === undefined) return { inner: [] };
   if (first.blur !== undefined) return { inner: afterUnknownProgram(words), moves: true };
   const program = programName(first.text);
+  const found = unwrapWords(program, words);
+  const { inner, why = found.why, reads } = hiddenCommands(program, words);
+  return {
+    ...found,
+    inner: [...found.inner, ...inner],
+    ...(why === undefined ? {} : { why: found.why ?? why }),
+    ...(reads === undefined ? {} : { reads }),
+  };
+}
+
+function unwrapWords(program: string, words: readonly Shape[]): Wrapped {
   const special = unwrapBuiltin(program, words);
   if (special !== undefined) return special;
   if (shells.has(program)) return unwrapShell(program, words);

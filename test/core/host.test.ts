@@ -11,7 +11,8 @@ test("hosts have one form, which says whether they are addresses and whether the
     ["[::ffff:7f00:1]", "127.0.0.1", true, true],
     ["::ffff:8.8.8.8", "8.8.8.8", true, false],
     ["0:0:0:0:0:ffff:808:808", "8.8.8.8", true, false],
-    ["2001:db8::1", "2001:db8::1", true, false],
+    ["2001:db8::1", "2001:db8::1", true, true],
+    ["2606:4700::1111", "2606:4700::1111", true, false],
     ["10.1.2.3", "10.1.2.3", true, true],
     ["", "", false, false],
   ];
@@ -20,4 +21,30 @@ test("hosts have one form, which says whether they are addresses and whether the
     return [written, host, isAddress(host), isPrivateHost(host)];
   });
   assertEquals(found, rows as never);
+});
+
+test("an address that is not reachable from everywhere is private", () => {
+  const private_ = [
+    ..."0.1.2.3 10.0.0.1 100.64.0.1 100.127.255.255 127.0.0.1 169.254.169.254 172.16.0.1 172.31.255.255"
+      .split(" "),
+    ..."192.0.0.1 192.0.2.1 192.88.99.1 192.168.0.1 198.18.0.1 198.19.255.255 198.51.100.7 203.0.113.9".split(
+      " ",
+    ),
+    ..."224.0.0.1 239.255.255.250 240.0.0.1 255.255.255.255".split(" "),
+    ...":: ::1 ::7f00:1 ::ffff:0:127.0.0.1 ::ffff:0:8.8.8.8 ::8.8.8.8 100::1 64:ff9b::127.0.0.1 64:ff9b::a00:1"
+      .split(" "),
+    ..."64:ff9b:1::8.8.8.8 2002:7f00:1::1 2002:a00:1:: 2001::1 2001:10::1 2001:db8::1 3fff::1 5f00::1".split(
+      " ",
+    ),
+    ..."fc00::1 fd12::1 fe80::1 fec0::1 ff02::1 ffff::1 4000::1 1::2::3".split(" "),
+  ];
+  const public_ = [
+    ..."1.1.1.1 9.255.255.255 11.0.0.1 100.63.255.255 100.128.0.1 126.0.0.1 128.0.0.1 169.253.0.1 172.15.0.1"
+      .split(" "),
+    ..."172.32.0.1 192.0.1.1 192.167.0.1 192.169.0.1 198.17.0.1 198.20.0.1 203.0.112.1 203.0.114.1 223.0.0.1"
+      .split(" "),
+    ..."64:ff9b::8.8.8.8 2002:808:808:: 2001:4860:4860::8888 2a00:1450::1 3ffe::1 3fff:1000::1".split(" "),
+  ];
+  const is = (host: string) => isPrivateHost(canonicalHost(host));
+  assertEquals([private_.filter((h) => !is(h)), public_.filter(is)], [[], []]);
 });

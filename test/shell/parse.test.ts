@@ -117,7 +117,7 @@ describe("parseShell() looks inside", () => {
     ["eval a 'b; c'", "~ eval a 'b; c'", "+ a b", "+ c"],
     ['eval "rm $X"', "? eval 'rm $X'", "+ ? rm …"],
     ["trap 'a b' EXIT", "~ trap 'a b' EXIT", "+ a b"],
-    ["alias x='rm y'", "~ alias 'x=rm y'", "+ rm y"],
+    ["alias x='rm y'", "~ alias 'x=rm y'", "+ rm y", "+ ? rm y …"],
     ["test -v 'a[$(b)]'", "? test -v a[$(b)]", "+ ? : a[$(b)]", "+ b"],
   ]);
 });
@@ -199,6 +199,135 @@ describe("parseShell() looks through wrappers", () => {
       "+ x",
     ]);
   });
+});
+
+describe("parseShell() finds what runs although nothing on the line says so", () => {
+  const wrapped = [
+    "jobs -x rm x",
+    "jobs -rx -- rm x",
+    "ssh-agent -t 5 rm x",
+    "sg users rm x",
+    "sg users -c 'rm x'",
+    "x86_64 rm x",
+    "i386 -R rm x",
+    "setarch x86_64 -R rm x",
+    "setarch -R rm x",
+    "capsh --drop=all -- -c 'rm x'",
+    "debconf -o x rm x",
+    "setpriv --reuid 1 rm x",
+    "uclampset -m 1 rm x",
+    "runuser bob -c 'rm x'",
+    "gdb --args rm x",
+    "perf trace rm x",
+    "eatmydata rm x",
+    "tini -s -- rm x",
+    "gosu bob rm x",
+    "envdir d rm x",
+    "chpst -u bob rm x",
+    "tmux new -d 'rm x'",
+    "screen -dm rm x",
+    "xterm -e rm x",
+    "ip netns exec n rm x",
+    "start-stop-daemon --start --exec rm -- x rm x",
+    "pee 'rm x' cat",
+  ];
+  const texts = [
+    "mapfile -C 'rm x' -c1 a",
+    "readarray -tC'rm x' -c 1 a",
+    "history -s 'rm x'; fc -s",
+    "compgen -C 'rm x' a",
+    "complete -C 'rm x' a",
+    "compgen -W '$(rm x)' a",
+    "bind -x '\"a\": rm x'",
+    "hash -p /bin/rm y; y x",
+    "alias y=rm; y x",
+    "PS4='$(rm x)'; set -x; ls",
+    "GIT_PAGER='rm x' git log",
+    "export PAGER='rm x'; man ls",
+    "MAKEFLAGS='--eval=a:;rm x' make",
+    "gcc -wrapper rm,x a.c",
+    "dpkg --pre-invoke='rm x' -i a",
+    "apt -o DPkg::Pre-Invoke::='rm x' install a",
+    "vim -c '!rm x' -c q",
+    "vim '+!rm x'",
+    "view -es -c ':silent !rm x' a",
+    "vim -c 'call system(\"rm x\")'",
+    "ed <<< '!rm x'",
+    "echo '!rm x' | ed a",
+    "{ ed; } <<< '!rm x'",
+    "gdb -ex 'shell rm x'",
+    "gdb --eval-command='!rm x'",
+    "sqlite3 a '.shell rm x'",
+    "sqlite3 a <<< '.system rm x'",
+    "sqlite3 a '.once |rm x'",
+    "psql -c '\\! rm x'",
+    "mysql -e 'system rm x'",
+    "make -f - <<< $'a:\\n\\trm x'",
+    "make -f/dev/stdin <<< 'a:;rm x'",
+    "make --eval='a:;@rm x'",
+    "make 'A=$(shell rm x)'",
+    "make SHELL=/bin/rm",
+    "git submodule --quiet foreach 'rm x'",
+    "git submodule foreach --recursive 'rm x'",
+    "git submodule--helper foreach rm x",
+    "git config core.pager 'rm x'",
+    "git ls-remote 'ext::rm x'",
+    "sed 's/a/rm x/e' f",
+    "sed -f - f <<< '1e rm x'",
+    "echo '1e rm x' | sed --file=/dev/stdin f",
+    "awk -f - <<< 'BEGIN{system(\"rm x\")}'",
+    'awk \'BEGIN{system("r" "m x")}\'',
+    "awk 'BEGIN{c = \"rm x\"; system(c)}'",
+    "awk 'BEGIN{\"rm \" f | getline}'",
+    "awk -v c='rm x' 'BEGIN{system(c)}'",
+    "python3 -c 'import os; os.system(\"rm x\")'",
+    "python3 <<< 'import os; os.system(\"rm x\")'",
+    "expect -c 'spawn rm x'",
+    "at now <<< 'rm x'",
+    "crontab - <<< '@daily rm x'",
+  ];
+  for (const command of [...wrapped, ...texts]) {
+    test(command, () => {
+      const found = parts(command).slice(1).map((p) => p.replace(/^(\+ )?[?~]? ?/, ""));
+      assert(found.some((p) => /(^|\/)(rm (x|…)|rm$)/.test(p)), JSON.stringify(found));
+      if (wrapped.includes(command)) assert(parts(command)[0]?.startsWith("~ "), "no rule must name it");
+    });
+  }
+  const open = [
+    "sed e f",
+    "sed -n 's/x/&/e' f",
+    "awk '{ system($0) }' f",
+    "awk '{ print | $1 }' f",
+    "git -c include.path=x log",
+    "enable -f ./x.so x",
+    "fc -s",
+    "sqlite3 a '.load x'",
+    "psql",
+    "ed a",
+  ];
+  for (const command of open) test(command, () => assert(parts(command).includes("+ ? …"), command));
+  const plain = [
+    "jobs -l",
+    "history 5",
+    "fc -l",
+    "sed -n 1,20p f",
+    "sed -e 's/a/b/g' f",
+    "awk '{print $1}' f",
+    "awk '$1 || $2' f",
+    "make -j4 V=1 CC=clang test",
+    "sqlite3 a 'select 1'",
+    "psql -c 'select 1'",
+    "gcc -Wall -o a a.c",
+    "apt -o Acquire::ForceIPv4=true update",
+    "vim +12 f",
+    "less +G f",
+    "python3 -c 'print(1)'",
+    "node -e 'console.log(1)'",
+    "ip addr",
+    "git config user.name x",
+    "git submodule status",
+  ];
+  for (const command of plain) test(command, () => assertEquals(parts(command).length, 1));
 });
 
 describe("parseShell() reads redirections", () => {

@@ -21,7 +21,7 @@ describe("hostFact() gives the host as it is judged", () => {
     ["http://169.254.43518/", "169.254.169.254"],
     ["http://[::ffff:169.254.169.254]/", "169.254.169.254"],
     ["http://[::FFFF:a9fe:a9fe]/", "169.254.169.254"],
-    ["http://[2001:DB8::1]/", "2001:db8::1"],
+    ["http://[2001:DB8::1]/", "2606:4700::1"],
     ["http://127.1/", "127.0.0.1"],
   ];
   for (const [url, host] of rows) {
@@ -68,7 +68,7 @@ describe("hostFact() knows private hosts", () => {
     "192.169.0.1",
     "11.0.0.1",
     "169.253.0.1",
-    "[2001:db8::1]",
+    "[2606:4700::1]",
     "[::ffff:8.8.8.8]",
     "[64:ff9b::808:808]",
     "[2002:808:808::]",
@@ -90,7 +90,7 @@ describe("hostFact() knows private hosts", () => {
     [["::1"], "::1"],
     [["fe80::1%eth0"], "fe80::1"],
     [["::ffff:192.168.0.1"], "192.168.0.1"],
-    [["2001:db8::1"]],
+    [["2606:4700::1"]],
     [["not an address:"], "not an address:"],
   ];
   for (const [addresses, leadsTo] of resolved) {
