@@ -36,15 +36,65 @@ export function byteLength(text: string): number {
 }
 
 /**
- * Keeps head and tail of a text that is longer than `cap` UTF-16 units and says what was cut. Surrogate pairs stay whole.
+ * Keeps head and tail of a text that is longer than `cap` UTF-16 units and says what was cut, by the rules of joinCut.
  */
 export function capText(text: string, cap: number): { readonly text: string; readonly cut: boolean } {
   if (text.length <= cap) return { text, cut: false };
   const half = Math.max(1, Math.floor(cap / 2));
-  const head = trimSurrogate(text.slice(0, half), "end");
-  const tail = trimSurrogate(text.slice(text.length - half), "start");
-  const left = text.length - head.length - tail.length;
-  return { text: head + cutMark(left) + tail, cut: true };
+  return { text: joinCut(text.slice(0, half), text.slice(text.length - half), text.length), cut: true };
+}
+
+/**
+ * Head and tail of a text of `total` UTF-16 units, with a mark between them that tells what is missing. Of a secret that
+ * the cut goes through, neither side shows a part: see beforeCut and afterCut.
+ */
+export function joinCut(head: string, tail: string, total: number): string {
+  const [start, end] = [beforeCut(head), afterCut(tail)];
+  const mark = cutMark(total - start.length - end.length);
+  // The mark brings the line ends on both of its sides.
+  return start.replace(/\n$/, "") + mark + end.replace(/^\n/, "");
+}
+
+// Secrets are looked for when a text is recorded, after it was cut: a half of one would no longer be known as one.
+const longestToken = 1024;
+const blank = /\s/;
+const keyBegins = /-----BEGIN [A-Z ]*PRIVATE KEY-----/g;
+const keyEnds = /-----END [A-Z ]*PRIVATE KEY-----/g;
+
+/**
+ * What may be shown of a text that ends at a cut: without the unbroken run of non-blank characters at its end, of which up
+ * to 1,024 are dropped, and without a private key that goes on after it.
+ */
+export function beforeCut(text: string): string {
+  const key = openKey(text);
+  let end = key ?? text.length;
+  const least = Math.max(0, end - longestToken);
+  if (key === undefined) { while (end > least && !blank.test(text.charAt(end - 1))) end--; }
+  return trimSurrogate(text.slice(0, end), "end");
+}
+
+/** The same for a text that begins at a cut. */
+export function afterCut(text: string): string {
+  let start = keyRest(text);
+  const most = Math.min(text.length, start + longestToken);
+  if (start === 0) { while (start < most && !blank.test(text.charAt(start))) start++; }
+  return trimSurrogate(text.slice(start), "start");
+}
+
+/** Where a private key begins that has no end in this text. */
+export function openKey(text: string): number | undefined {
+  const begins = [...text.matchAll(keyBegins)].at(-1);
+  if (begins === undefined) return undefined;
+  const ended = text.slice(begins.index).search(keyEnds) >= 0;
+  return ended ? undefined : begins.index;
+}
+
+/** How many characters at the start belong to a private key that began before this text; 0 when none does. */
+export function keyRest(text: string): number {
+  const [end] = text.matchAll(keyEnds);
+  if (end === undefined) return 0;
+  const begins = text.search(keyBegins);
+  return begins >= 0 && begins < end.index ? 0 : end.index + end[0].length;
 }
 
 /** What stands in the place of so many characters. */

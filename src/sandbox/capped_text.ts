@@ -1,5 +1,5 @@
 // Text of unknown length in bounded memory: the beginning and the end are kept, the middle is counted.
-import { cutMark } from "../core/text.ts";
+import { joinCut } from "../core/text.ts";
 
 export type CappedText = {
   add(text: string): void;
@@ -7,7 +7,7 @@ export type CappedText = {
   take(): { readonly text: string; readonly cut: boolean };
 };
 
-/** Keeps at most `cap` UTF-16 units: half of them from the start, half from the end. Surrogate pairs stay whole. */
+/** Keeps at most `cap` UTF-16 units: half of them from the start, half from the end; the cut is that of joinCut. */
 export function cappedText(cap: number): CappedText {
   const headCap = Math.max(1, Math.floor(cap / 2));
   const tailCap = Math.max(1, cap - headCap);
@@ -23,13 +23,7 @@ export function cappedText(cap: number): CappedText {
     },
     take() {
       if (total <= headCap + tailCap) return { text: head + tail, cut: false };
-      const start = /[\ud800-\udbff]$/.test(head) ? head.slice(0, -1) : head;
-      const last = tail.slice(-tailCap);
-      const end = /^[\udc00-\udfff]/.test(last) ? last.slice(1) : last;
-      return {
-        text: start + cutMark(total - start.length - end.length) + end,
-        cut: true,
-      };
+      return { text: joinCut(head, tail.slice(-tailCap), total), cut: true };
     },
   };
 }

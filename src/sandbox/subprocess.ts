@@ -7,6 +7,7 @@ import { performance } from "node:perf_hooks";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf, messageOf } from "../core/thrown.ts";
+import { beforeCut } from "../core/text.ts";
 import { cappedText } from "./capped_text.ts";
 import type { Environment } from "./environment.ts";
 import { familyMark, familyOf, holdFamily, isFamilyAlive, signalFamily } from "./process_family.ts";
@@ -91,7 +92,7 @@ export async function run(argv: readonly [string, ...string[]], options: RunOpti
     output.destroy();
     return {
       ...ended,
-      ...output.text(),
+      ...output.text(reason === "flood"),
       timedOut: reason === "timeout",
       cancelled: reason === "cancel",
       flooded: reason === "flood",
@@ -236,12 +237,13 @@ function collect(child: ChildProcess, options: RunOptions) {
     flooded,
     closed: Promise.all(streams.map((s) => s.closed)),
     destroy: () => streams.forEach((s) => s.stream?.destroy()),
-    text() {
+    text(stopped: boolean) {
       for (const s of streams) s.finish();
       const [stdout, stderr] = streams.map((s) => s.text.take());
+      const told = (text = "") => stopped ? beforeCut(text) : text;
       return {
-        stdout: stdout?.text ?? "",
-        stderr: stderr?.text ?? "",
+        stdout: told(stdout?.text),
+        stderr: told(stderr?.text),
         cut: stdout?.cut === true || stderr?.cut === true,
       };
     },

@@ -6,7 +6,7 @@ import type { HostFact } from "../core/facts.ts";
 import { isAddress } from "../core/host.ts";
 import type { Args } from "../core/message.ts";
 import { plural } from "../core/plural.ts";
-import { capText } from "../core/text.ts";
+import { beforeCut, capText } from "../core/text.ts";
 import { numberArg, textArg } from "./arguments.ts";
 import { hostFact, type HostFault } from "./host_fact.ts";
 import type { GetFault, GetLimits, Reply } from "./http_get.ts";
@@ -26,6 +26,9 @@ const limits: FetchLimits = {
   maxBytes: 5 * 1024 * 1024,
   maxChars: 100_000,
 };
+
+/** Without blanks, so a cut takes much of it away. */
+const longestAddress = 8000;
 
 export const fetchUrl: Tool = fetchUrlWithin(limits);
 
@@ -67,7 +70,7 @@ export function fetchUrlWithin(limits: FetchLimits): Tool {
     // What stands behind the host leaves the machine too.
     preview(args) {
       const url = textArg(args, "url") ?? "";
-      return URL.canParse(url) ? `GET ${capText(new URL(url).href, 2000).text}` : undefined;
+      return URL.canParse(url) ? `GET ${capText(new URL(url).href, longestAddress).text}` : undefined;
     },
     run: (args, at) => fetchWithin(limits, args, at),
   };
@@ -173,7 +176,7 @@ async function nextStop(
     failed(
       "redirect_refused",
       `\`${from.url.href}\` redirects to \`${
-        capText(target, 2000).text
+        capText(target, longestAddress).text
       }\`, which was not fetched: ${reason}${then}`,
       { redirect: target },
     );
@@ -213,13 +216,14 @@ async function pageOutcome(
       ? failed(page.code, `\`${url}\`: ${page.message}`, data)
       : failed("http_status", `\`${url}\` answered with status ${reply.status}`, data);
   }
-  const shown = capText(page.text, Math.min(maxChars ?? limits.maxChars, limits.maxChars));
+  const whole = reply.cut ? beforeCut(page.text) : page.text;
+  const shown = capText(whole, Math.min(maxChars ?? limits.maxChars, limits.maxChars));
   const notes = [...page.notes];
   if (reply.cut) notes.push(`only the first ${plural(limits.maxBytes, "byte")} were read`);
   const content = fenced(url, page.title, shown.text, notes);
   const all = { ...data, type: page.type };
   if (!good) return failed("http_status", `\`${url}\` answered with status ${reply.status}\n${content}`, all);
-  const partial = shown.cut || reply.cut || page.text === "";
+  const partial = shown.cut || reply.cut || whole === "";
   return done(content, { data: all, ...(partial ? { partial } : {}) });
 }
 

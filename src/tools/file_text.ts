@@ -1,4 +1,6 @@
 // Bytes as text for a model: what is text, what is not and which kind it is, and pages of lines.
+import { placeholder } from "../core/redact.ts";
+import { beforeCut, keyRest, openKey } from "../core/text.ts";
 
 export type FileText =
   | {
@@ -66,8 +68,11 @@ export type Page = {
   readonly cutFromLine: number;
 };
 
-/** Lines from `first` on: at most `limit` of them and about `maxChars` characters; a longer single line is cut. */
-export function pageOf(text: string, first: number, limit: number, maxChars: number): Page {
+/**
+ * Lines from `first` on: at most `limit` of them and about `maxChars` characters; a longer single line is cut. Of a private
+ * key that goes on over a border of the page, a placeholder is shown; `inKey` says that the text itself begins in one.
+ */
+export function pageOf(text: string, first: number, limit: number, maxChars: number, inKey = false): Page {
   const total = lineCount(text);
   let start = 0;
   for (let line = 1; line < first; line++) {
@@ -85,10 +90,23 @@ export function pageOf(text: string, first: number, limit: number, maxChars: num
   if (end === start && start < text.length) {
     const next = text.indexOf("\n", start);
     const stop = next < 0 ? text.length : next;
-    const cut = text.slice(start, start + maxChars).replace(/[\ud800-\udbff]$/, "");
+    const fits = stop - start <= maxChars;
+    const cut = fits ? text.slice(start, stop) : beforeCut(text.slice(start, start + maxChars));
     return { text: cut, first, last: first, total, cutFromLine: stop - start - cut.length };
   }
-  return { text: text.slice(start, end), first, last: line - 1, total, cutFromLine: 0 };
+  return { text: withoutPartOfKey(text, start, end, inKey), first, last: line - 1, total, cutFromLine: 0 };
+}
+
+// A key that is shown in two pages would be known as one in neither. One that never ends goes on to the end of the text.
+function withoutPartOfKey(text: string, start: number, end: number, inKey: boolean): string {
+  const piece = text.slice(start, end);
+  const hidden = `${placeholder("private-key")}\n`;
+  const begunBefore = start === 0 ? inKey : openKey(text.slice(0, start)) !== undefined;
+  const rest = begunBefore ? keyRest(piece) || piece.length : 0;
+  const body = piece.slice(rest);
+  const open = end < text.length ? openKey(body) : undefined;
+  return (rest === 0 ? "" : hidden.trimEnd() + (body === "" ? "\n" : "")) +
+    (open === undefined ? body : body.slice(0, open) + hidden);
 }
 
 /** A last line without a line end counts, an empty text has none. */

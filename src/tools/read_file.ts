@@ -2,6 +2,7 @@
 import { closeSync, readSync } from "node:fs";
 import { setImmediate as breathe } from "node:timers/promises";
 import { plural } from "../core/plural.ts";
+import { openKey } from "../core/text.ts";
 import { sha256 } from "../disk/sha256.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import { numberArg, textArg } from "./arguments.ts";
@@ -110,7 +111,7 @@ const pieceSize = 64 * 1024;
 async function readPart(file: OpenFile, path: string, wanted: Wanted, at: ToolContext): Promise<ToolOutcome> {
   const piece = new Uint8Array(pieceSize);
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  let text = "", line = 1;
+  let text = "", line = 1, before = "";
   for (let position = 0, pieces = 0; position < file.size; pieces++) {
     const got = readSync(file.fd, piece, 0, pieceSize, position);
     if (got === 0) break;
@@ -123,14 +124,15 @@ async function readPart(file: OpenFile, path: string, wanted: Wanted, at: ToolCo
       skipped = end + 1;
       line++;
     }
+    if (line < wanted.first) skipped = text.length;
+    before = keyContext(before + text.slice(0, skipped));
     text = text.slice(skipped);
-    if (line < wanted.first) text = "";
-    else if (text.length > at.shell.maxOutput) break;
+    if (line >= wanted.first && text.length > at.shell.maxOutput) break;
     if (pieces % 32 === 31) await breathe();
     if (at.signal.aborted) return failed("cancelled", "cancelled");
   }
   if (line < wanted.first || text === "") return pastEnd(path, wanted.first, line, at);
-  const page = pageOf(text, 1, wanted.limit, at.shell.maxOutput);
+  const page = pageOf(text, 1, wanted.limit, at.shell.maxOutput, openKey(before) !== undefined);
   const shown = { ...page, first: wanted.first, last: wanted.first + page.last - 1 };
   const notes = [
     ...pageNotes(shown, "an unknown number"),
@@ -140,4 +142,10 @@ async function readPart(file: OpenFile, path: string, wanted: Wanted, at: ToolCo
     data: { path: showPath(path, at), bytes: file.size },
     partial: true,
   });
+}
+
+// What was skipped, shortened to what tells whether a private key goes on after it; a border may come in two pieces.
+function keyContext(skipped: string): string {
+  const open = openKey(skipped) === undefined ? "" : "-----BEGIN PRIVATE KEY-----\n";
+  return open + skipped.slice(-128);
 }

@@ -1,6 +1,7 @@
 // search_text: lines of files that match a regular expression, in linear time, with a cap on everything.
 import { closeSync, lstatSync } from "node:fs";
 import { plural } from "../core/plural.ts";
+import { afterCut, beforeCut } from "../core/text.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import { flagArg, textArg } from "./arguments.ts";
@@ -124,7 +125,11 @@ function clip(line: string, start: number): string {
   if (line.length <= lineWidth) return line;
   const from = Math.max(0, Math.min(start - 60, line.length - lineWidth));
   const piece = line.slice(from, from + lineWidth).toWellFormed();
-  return `${from > 0 ? "…" : ""}${piece}${from + lineWidth < line.length ? "…" : ""}`;
+  const goesOn = from + lineWidth < line.length;
+  const shown = goesOn ? beforeCut(piece) : piece;
+  const text = from > 0 ? afterCut(shown) : shown;
+  if (text === "") return `[a line of ${line.length} characters, without a blank near the match]`;
+  return `${from > 0 ? "…" : ""}${text}${goesOn ? "…" : ""}`;
 }
 
 function report(tally: Tally, end: WalkEnd): ToolOutcome {

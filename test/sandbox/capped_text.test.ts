@@ -14,30 +14,37 @@ const rows: readonly {
   {
     name: "one too many",
     cap: 10,
-    pieces: ["0123456789a"],
-    text: "01234\n[… 1 characters cut …]\n6789a",
+    pieces: ["01 3 5 7 9a"],
+    text: "01 3 \n[… 1 characters cut …]\n 7 9a",
     cut: true,
   },
   {
     name: "many small pieces",
-    cap: 4,
-    pieces: [..."abcdefghijklmnop"],
-    text: "ab\n[… 12 characters cut …]\nop",
+    cap: 6,
+    pieces: [..."a bcdefghijklmn op"],
+    text: "a \n[… 13 characters cut …]\n op",
     cut: true,
   },
   {
     name: "a large piece after a small one",
     cap: 4,
-    pieces: ["a", "b".repeat(1000)],
-    text: "ab\n[… 997 characters cut …]\nbb",
+    pieces: ["a ", "b ".repeat(500)],
+    text: "a \n[… 999 characters cut …]\n ",
     cut: true,
   },
-  { name: "an odd cap", cap: 5, pieces: ["abcdefgh"], text: "ab\n[… 3 characters cut …]\nfgh", cut: true },
+  { name: "an odd cap", cap: 5, pieces: ["a cdef h"], text: "a \n[… 4 characters cut …]\n h", cut: true },
   {
-    name: "pairs at both edges",
+    name: "what has no blank near the cut",
+    cap: 10,
+    pieces: ["0123456789a"],
+    text: "\n[… 11 characters cut …]\n",
+    cut: true,
+  },
+  {
+    name: "line ends at the cut",
     cap: 6,
-    pieces: ["ab😀cde", "fg😀hi"],
-    text: "ab\n[… 9 characters cut …]\nhi",
+    pieces: ["a\nbcd", "ef\ng\n"],
+    text: "a\n[… 5 characters cut …]\ng\n",
     cut: true,
   },
 ];
@@ -52,13 +59,14 @@ describe("cappedText()", () => {
   }
 
   test("head, tail and count are right however the text is split", () => {
-    const whole = Array.from({ length: 997 }, (_, i) => String.fromCharCode(97 + i % 26)).join("");
+    const whole = Array.from({ length: 997 }, (_, i) => i % 2 === 0 ? " " : String.fromCharCode(97 + i % 26))
+      .join("");
     for (const size of [1, 2, 3, 7, 50, 64, 101, 996, 997]) {
       const capped = cappedText(100);
       for (let i = 0; i < whole.length; i += size) capped.add(whole.slice(i, i + size));
       assertEquals(
         capped.take().text,
-        `${whole.slice(0, 50)}\n[… 897 characters cut …]\n${whole.slice(-50)}`,
+        `${whole.slice(0, 49)}\n[… 899 characters cut …]\n${whole.slice(-49)}`,
         String(size),
       );
     }

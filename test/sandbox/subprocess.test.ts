@@ -255,7 +255,7 @@ describe("run() bounds the output", () => {
     const result = await bash("seq 100000; echo last >&2; touch ended", { maxOutput: 40 });
     assertMatch(
       result.stdout,
-      /^1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n\[… \d+ characters cut …\]\n.*\n99999\n100000\n$/s,
+      /^1\n2\n3\n4\n5\n6\n7\n8\n9\n\[… \d+ characters cut …\]\n99998\n99999\n100000\n$/,
     );
     assertEquals([result.exit, result.cut, result.stderr, existsSync(`${ws.root}/ended`)], [
       0,
@@ -276,7 +276,7 @@ describe("run() bounds the output", () => {
     assertEquals([result.flooded, result.timedOut, result.exit], [true, false, null]);
     assertMatch(
       result.stdout,
-      /^y\ny\n\n\[… \d+ characters cut …\]\ny\ny\n$|^y\ny\n\n\[… \d+ characters cut …\]\n\ny\ny$/,
+      /^y\ny\n\[… \d+ characters cut …\]\ny\n(y\n)?$/,
     );
   });
 
@@ -293,6 +293,6 @@ describe("run() bounds the output", () => {
 
   test("one line of ten megabytes", async () => {
     const result = await bash("head -c 10000000 /dev/zero | tr '\\0' x; echo; echo end", { maxOutput: 20 });
-    assertEquals(result.stdout, `${"x".repeat(10)}\n[… 9999985 characters cut …]\n${"x".repeat(5)}\nend\n`);
+    assertEquals(result.stdout, "\n[… 10000000 characters cut …]\nend\n");
   });
 });

@@ -125,12 +125,41 @@ describe("read_file gives pages", () => {
     );
   });
 
-  test("one line longer than the cap is cut, a pair of surrogates never", async () => {
-    ws.write("f", "abcde😀fg\nnext\n");
+  test("one line longer than the cap is cut between its words", async () => {
+    ws.write("f", "abc de😀fg\nnext\n");
     assertEquals(
-      (await read({ path: "f" }, 6)).content,
-      "abcde\n[line 1 goes on for 4 characters: use search_text; lines 1-1 of 2; go on with offset 2]",
+      (await read({ path: "f" }, 7)).content,
+      "abc \n[line 1 goes on for 6 characters: use search_text; lines 1-1 of 2; go on with offset 2]",
     );
+  });
+
+  const begin = "-----BEGIN RSA PRIVATE KEY-----", end = "-----END RSA PRIVATE KEY-----";
+  const hidden = "[redacted:private-key]\n";
+  const keyPages: readonly (readonly [name: string, args: Args, page: string])[] = [
+    ["that ends in a key", { limit: 2 }, `a\n${hidden}`],
+    ["within a key", { offset: 3, limit: 1 }, hidden],
+    ["that begins in a key", { offset: 3, limit: 4 }, `${hidden}z\n`],
+    ["that ends with the key", { offset: 4, limit: 2 }, hidden],
+    ["behind the key", { offset: 6, limit: 1 }, "z\n"],
+  ];
+  for (const [name, args, page] of keyPages) {
+    for (const [size, after] of [["small", ""], ["large", "word ".repeat(1_800_000)]] as const) {
+      test(`a page ${name}, of a ${size} file`, async () => {
+        ws.write("f", `a\n${begin}\nMII\nabc\n${end}\nz\n${after}`);
+        const { content } = await read({ path: "f", ...args });
+        assertEquals(content.replace(/\[lines[^]*$/, ""), page);
+      });
+    }
+  }
+
+  test("no part of a key that lies on the border of what is read at once", async () => {
+    const line = `${"x".repeat(63)}\n`;
+    ws.write(
+      "f",
+      `${line.repeat(1023)}${"y".repeat(50)}\n${begin}\n${line.repeat(4)}${end}\nz\n${line.repeat(140_000)}`,
+    );
+    const { content } = await read({ path: "f", offset: 1027, limit: 5 });
+    assertEquals(content.split("[lines")[0], `${hidden}z\n`);
   });
 
   test("a huge file is read as far as needed and does not count as seen", async () => {

@@ -3,6 +3,8 @@ import { afterEach, beforeEach, describe, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync } from "node:fs";
 import type { ShellSettings, ToolContext } from "../../src/agent/ports.ts";
 import type { Args } from "../../src/core/message.ts";
+import { redactText } from "../../src/core/redact.ts";
+import { makeRedactor } from "../../src/load/redactor.ts";
 import { childEnvironment } from "../../src/sandbox/environment.ts";
 import { shell } from "../../src/tools/shell.ts";
 import { call, makeWorkspace, type Workspace } from "./workspace.ts";
@@ -209,4 +211,21 @@ describe("shell is inspected", () => {
   test("with an error for a text that is no bash", () => {
     assertEquals(shell.inspect({ command: "echo 'open" }, ws.at).errors?.length, 1);
   });
+});
+
+test("shell output that is cut shows no part of a token or of a key at the cut", async () => {
+  const token = `ghp_${"A1".repeat(20)}`;
+  const key = `-----BEGIN RSA PRIVATE KEY-----\n${"MIIE\n".repeat(40)}-----END RSA PRIVATE KEY-----`;
+  const redactor = makeRedactor({
+    redact: { builtin: true, env: [], patterns: [] },
+    env: {},
+    secrets: [],
+  });
+  for (const secret of [token, key]) {
+    for (let pad = 380; pad <= 500; pad += 3) {
+      ws.write("f", `${"- ".repeat(pad)}${secret} ${"- ".repeat(900 - pad)}${secret} ${"- ".repeat(pad)}`);
+      const { content } = await sh({ command: "cat f" }, set({ maxOutput: 1000 }));
+      assertEquals(redactText(redactor, content).match(/A1|MIIE|ghp/g), null, `${pad}\n${content}`);
+    }
+  }
 });

@@ -1,0 +1,74 @@
+import { assertEquals } from "@std/assert";
+import { describe, test } from "bun:test";
+import { afterCut, beforeCut, capText } from "../../src/core/text.ts";
+
+const long = "x".repeat(1500);
+const key = (side: string) => `-----${side} RSA PRIVATE KEY-----`;
+
+describe("at a cut no part of a secret is shown", () => {
+  const rows: readonly {
+    readonly name: string;
+    readonly text: string;
+    readonly before: string;
+    readonly after: string;
+  }[] = [
+    { name: "nothing", text: "", before: "", after: "" },
+    { name: "words", text: "one two three", before: "one two ", after: " two three" },
+    { name: "blanks at the borders", text: "\tone\n", before: "\tone\n", after: "\tone\n" },
+    { name: "one word", text: "token", before: "", after: "" },
+    { name: "letters that need two units", text: "😀 b 😀", before: "😀 b ", after: " b 😀" },
+    {
+      name: "a run that is too long for a secret",
+      text: long,
+      before: long.slice(1024),
+      after: long.slice(1024),
+    },
+    {
+      name: "half a letter at the border of what is dropped",
+      text: `a${"😀".repeat(1000)}b`,
+      before: `a${"😀".repeat(488)}`,
+      after: `${"😀".repeat(488)}b`,
+    },
+    {
+      name: "a key that goes on",
+      text: `a\n${key("BEGIN")}\nMII a\nb`,
+      before: "a\n",
+      after: `\n${key("BEGIN")}\nMII a\nb`,
+    },
+    {
+      name: "a key that began before",
+      text: `MII\nabc\n${key("END")}\nz`,
+      before: `MII\nabc\n${key("END")}\n`,
+      after: "\nz",
+    },
+    {
+      name: "a whole key",
+      text: `a\n${key("BEGIN")}\nM\n${key("END")}\nz`,
+      before: `a\n${key("BEGIN")}\nM\n${key("END")}\n`,
+      after: `\n${key("BEGIN")}\nM\n${key("END")}\nz`,
+    },
+    {
+      name: "the end of one key and the start of another",
+      text: `M\n${key("END")}\nb\n${key("BEGIN")}\nM`,
+      before: `M\n${key("END")}\nb\n`,
+      after: `\nb\n${key("BEGIN")}\nM`,
+    },
+  ];
+  for (const { name, text, before, after } of rows) {
+    test(name, () => assertEquals([beforeCut(text), afterCut(text)], [before, after]));
+  }
+});
+
+test("capText() counts what is dropped at the cut, and shows no half of a token wherever the cut falls", () => {
+  const token = "sk-ant-0123456789abcdef";
+  for (let pad = 0; pad < 60; pad++) {
+    const text = `${"a ".repeat(pad)}${token} ${"b ".repeat(60 - pad)}`;
+    const capped = capText(text, 100).text;
+    const [, missing] = /\[… (\d+) characters cut …\]/.exec(capped) ?? [];
+    const shown = capped.replace(/\n\[.*\]\n/, "");
+    assertEquals([Number(missing), shown.replaceAll(token, "").replace(/[ab ]/g, "")], [
+      text.length - shown.length,
+      "",
+    ]);
+  }
+});
