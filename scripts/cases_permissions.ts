@@ -9,7 +9,7 @@ import type { DefaultEffects, Layer } from "../src/core/policy.ts";
 import type { Args } from "../src/core/message.ts";
 import type { Rule } from "../src/core/rule.ts";
 import type { Matcher } from "../src/core/tool_names.ts";
-import { compileText, pathPattern } from "../src/load/policy_matchers.ts";
+import { compileText, matchersOf, pathPattern } from "../src/load/policy_matchers.ts";
 import { shellFacts } from "../src/shell/shell_facts.ts";
 import { hostFact } from "../src/tools/host_fact.ts";
 import { type FilePort, pathFact } from "../src/tools/path_fact.ts";
@@ -152,7 +152,7 @@ function matcherOf(kind: Matcher, text: string, space: Space): Partial<Rule> {
     risky: [],
   });
   if ("message" in compiled) throw new Error(compiled.message);
-  return { [kind]: compiled[kind] };
+  return matchersOf(compiled, undefined);
 }
 
 const risksOfTools: Readonly<Record<string, Risk>> = {

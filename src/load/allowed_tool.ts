@@ -1,9 +1,8 @@
 // An entry of a skill's allowed_tools as matchers: names of other agents mapped, the specifier read as in a rule.
 import type { AllowedTool } from "../core/bound.ts";
-import type { Matchers } from "../core/rule.ts";
 import { mapToolName } from "../core/skill.ts";
 import { specifierOf } from "../core/tool_names.ts";
-import { compileText } from "./policy_matchers.ts";
+import { compileText, matchersOf } from "./policy_matchers.ts";
 
 /** An entry whose specifier cannot be read allows nothing: a damaged bound never widens. */
 export function compileAllowedTool(
@@ -16,6 +15,5 @@ export function compileAllowedTool(
   if (kind === undefined) return { shown: declared };
   const compiled = compileText(kind, specifier, { ...place, sets: new Map(), risky: [] });
   if ("code" in compiled) return { shown: declared };
-  const matchers: Matchers = { tools: [tool], [kind]: compiled[kind] };
-  return { shown: declared, matchers };
+  return { shown: declared, matchers: { tools: [tool], ...matchersOf(compiled, undefined) } };
 }

@@ -3,7 +3,7 @@ import { type CommandPattern, parseCommandPattern } from "../core/command.ts";
 import { absoluteGlob, globSource } from "../core/glob.ts";
 import { nearest } from "../core/problem.ts";
 import type { RiskyOption } from "../core/risky_options.ts";
-import type { HostPattern, PathPattern } from "../core/rule.ts";
+import type { HostPattern, Matchers, PathPattern } from "../core/rule.ts";
 import { shippedSets } from "../core/shipped_sets.ts";
 import type { Matcher } from "../core/tool_names.ts";
 import { parseHostPattern } from "./host_pattern.ts";
@@ -18,14 +18,12 @@ export type MatcherContext = {
   readonly risky: readonly RiskyOption[];
 };
 export type MatcherFault = { readonly code: string; readonly message: string; readonly hint?: string };
-export type Compiled = {
-  readonly command: readonly CommandPattern[];
-  readonly path: readonly PathPattern[];
-  readonly host: readonly HostPattern[];
-  readonly skill: readonly string[];
-};
-
-const nothing: Compiled = { command: [], path: [], host: [], skill: [] };
+/** The entries of one matcher, all of its kind. */
+export type Compiled =
+  | { readonly kind: "command"; readonly entries: readonly CommandPattern[] }
+  | { readonly kind: "path"; readonly entries: readonly PathPattern[] }
+  | { readonly kind: "host"; readonly entries: readonly HostPattern[] }
+  | { readonly kind: "skill"; readonly entries: readonly string[] };
 
 /** Compiles one text of a matcher; `@name` gives every entry of that set. */
 export function compileText(kind: Matcher, text: string, context: MatcherContext): Compiled | MatcherFault {
@@ -41,22 +39,35 @@ export function compileText(kind: Matcher, text: string, context: MatcherContext
       hint: `it cannot stand for ${words[kind]}`,
     };
   }
-  let all = nothing;
+  const all: Compiled[] = [];
   for (const entry of own ?? shipped?.entries ?? []) {
     const one = compileOne(kind, entry, context);
     if ("code" in one) return { ...one, message: `in set \`${text}\`: ${one.message}` };
-    all = join(all, one);
+    all.push(one);
   }
-  return all;
+  return join(kind, all);
 }
 
-export function join(a: Compiled, b: Compiled): Compiled {
-  return {
-    command: [...a.command, ...b.command],
-    path: [...a.path, ...b.path],
-    host: [...a.host, ...b.host],
-    skill: [...a.skill, ...b.skill],
-  };
+/** All entries in order; `all` must be of this kind. */
+export function join(kind: Matcher, all: readonly Compiled[]): Compiled {
+  return { kind, entries: all.flatMap((c): readonly unknown[] => c.entries) } as Compiled;
+}
+
+/** As the members of a rule: what it is about, and what is carved from that. */
+export function matchersOf(main: Compiled, except: Compiled | undefined): Omit<Matchers, "tools"> {
+  switch (main.kind) {
+    case "command":
+      return {
+        command: main.entries,
+        ...(except?.kind === "command" ? { exceptCommand: except.entries } : {}),
+      };
+    case "path":
+      return { path: main.entries, ...(except?.kind === "path" ? { exceptPath: except.entries } : {}) };
+    case "host":
+      return { host: main.entries, ...(except?.kind === "host" ? { exceptHost: except.entries } : {}) };
+    case "skill":
+      return { skill: main.entries };
+  }
 }
 
 /** A path glob as a pattern over absolute paths. */
@@ -94,7 +105,7 @@ function compileOne(kind: Matcher, text: string, context: MatcherContext): Compi
         return { code: "bad-pattern", message: `\`${text}\` is no command pattern: ${command.error}` };
       }
       const [star] = command.stars ?? [];
-      if (star === undefined) return { ...nothing, command: [command] };
+      if (star === undefined) return { kind, entries: [command] };
       return {
         code: "bad-pattern",
         message: `\`${star}\` in \`${text}\` would be taken literally`,
@@ -106,17 +117,17 @@ function compileOne(kind: Matcher, text: string, context: MatcherContext): Compi
       if ("error" in path) {
         return { code: "bad-pattern", message: `\`${text}\` is no path glob: ${path.error}` };
       }
-      return { ...nothing, path: [path] };
+      return { kind, entries: [path] };
     }
     case "host": {
       const host = parseHostPattern(text);
       if ("error" in host) {
         return { code: "bad-pattern", message: `\`${text}\` is no host pattern: ${host.error}` };
       }
-      return { ...nothing, host: [host] };
+      return { kind, entries: [host] };
     }
     case "skill":
-      return { ...nothing, skill: [text] };
+      return { kind, entries: [text] };
   }
 }
 

@@ -17,6 +17,7 @@ import {
   join,
   type MatcherContext,
   type MatcherFault,
+  matchersOf,
 } from "./policy_matchers.ts";
 import type { RuleEntry, RuleMapping } from "./policy_schema.ts";
 import { unknownTool } from "./policy_values.ts";
@@ -62,7 +63,7 @@ export function compileRule(entry: RuleEntry, site: RuleSite, context: RuleConte
 
   const text = showRule(mapping, tools.map((t) => t.name), written);
   const rule: Rule = {
-    ...buildMatchers(mapping, tools.map((t) => t.name), written, compiled, site, context),
+    ...buildMatchers(mapping, tools.map((t) => t.name), compiled, site, context),
     id: mapping.id ?? site.defaultId,
     effect: site.effect,
     layer: site.layer,
@@ -178,13 +179,13 @@ function compileMatchers(
   report: Report,
 ): { readonly main: Compiled | undefined; readonly except: Compiled | undefined } {
   const compile = (kind: Matcher, texts: readonly string[], path: YamlPath, listed: boolean) => {
-    let all: Compiled = { command: [], path: [], host: [], skill: [] };
+    const all: Compiled[] = [];
     texts.forEach((text, index) => {
       const one = compileText(kind, text, context);
       if ("code" in one) report(one, listed ? [...path, index] : path);
-      else all = join(all, one);
+      else all.push(one);
     });
-    return all;
+    return join(kind, all);
   };
   if (mapping.except !== undefined && (written === undefined || written.kind === "skill")) {
     report({
@@ -278,7 +279,6 @@ function checkUse(mapping: RuleMapping, site: RuleSite, report: Report): void {
 function buildMatchers(
   mapping: RuleMapping,
   tools: readonly string[],
-  written: Written | undefined,
   compiled: { readonly main: Compiled | undefined; readonly except: Compiled | undefined },
   site: RuleSite,
   context: RuleContext,
@@ -292,13 +292,7 @@ function buildMatchers(
     : asList<Risk>(mapping.risk);
   return {
     tools,
-    ...(written?.kind === "command" && main !== undefined ? { command: main.command } : {}),
-    ...(written?.kind === "path" && main !== undefined ? { path: main.path } : {}),
-    ...(written?.kind === "host" && main !== undefined ? { host: main.host } : {}),
-    ...(written?.kind === "skill" && main !== undefined ? { skill: main.skill } : {}),
-    ...(written?.kind === "command" && except !== undefined ? { exceptCommand: except.command } : {}),
-    ...(written?.kind === "path" && except !== undefined ? { exceptPath: except.path } : {}),
-    ...(written?.kind === "host" && except !== undefined ? { exceptHost: except.host } : {}),
+    ...(main === undefined ? {} : matchersOf(main, except)),
     ...(mapping.arg === undefined ? {} : {
       args: Object.fromEntries(Object.entries(mapping.arg).map(([name, globs]) => [name, asList(globs)])),
     }),
