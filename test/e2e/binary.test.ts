@@ -2,7 +2,8 @@
 import { describe, test } from "bun:test";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, readFileSync, statSync, utimesSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { isRunning, type Machine, soundLog, withMachine } from "../support/machine.ts";
 import { withMessagesServer } from "../support/messages_server.ts";
@@ -264,6 +265,21 @@ describe("the file itself", () => {
   test("is at most 120 MB", () => {
     const { size } = statSync(binary);
     assert(size <= 120_000_000, `${size} bytes`);
+  });
+
+  test("is the same, byte by byte, when it is built twice", async () => {
+    await withMachine(async (m) => {
+      const hashes = ["one", "two"].map((name) => {
+        const out = join(m.top, name);
+        execFileSync(join(root, "node_modules/.bin/bun"), [join(root, "scripts/build.ts"), "--out", out], {
+          cwd: m.repo,
+          stdio: ["ignore", "ignore", "inherit"],
+        });
+        assertEquals(readdirSync(out), ["writ"]);
+        return createHash("sha256").update(readFileSync(join(out, "writ"))).digest("hex");
+      });
+      assertEquals(hashes[1], hashes[0]);
+    });
   });
 
   test("works alone: copied elsewhere, with the skills that it brings", async () => {
