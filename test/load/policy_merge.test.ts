@@ -224,7 +224,7 @@ describe("mergePolicy()", () => {
       ],
       expected: [
         "untrusted",
-        { mode: "required", at: { file: "/conf/user/p1.yaml", line: 3, col: 17 } },
+        { mode: "required" },
         "reject",
         "intersection",
         false,
