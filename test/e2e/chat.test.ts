@@ -225,6 +225,33 @@ describe("a question at the terminal", () => {
     });
   });
 
+  test.skipIf(noTerminal)(
+    "that nobody answers in time is a no; the time of waiting is not the turn's",
+    async () => {
+      await withMachine(async (m) => {
+        m.write("replies.yaml", JSON.stringify([{ calls: [write("a.txt")] }, { text: "went on" }]));
+        const run = (rest: string) => {
+          const policy = m.write("policy.yaml", `version: 1\n${script}${rest}`);
+          return atTerminal(m, `"${binary}" run --policy "${policy}" go`);
+        };
+        const late = run("permissions: {ask_timeout: 1s}\n");
+        await late.until("went on");
+        assertEquals((await late.ended).code, 5);
+        assertStringIncludes(late.shown, "nobody answered within 1 s (permissions.ask_timeout)");
+        assertEquals([answers(m).at(-1)?.[0], existsSync(join(m.repo, "a.txt"))], ["deny", false]);
+
+        const slow = run("limits: {wall_time: 1s}\n");
+        await slow.until("allow? [");
+        // Longer than the turn may take.
+        await new Promise((resolve) => setTimeout(resolve, 1500));
+        slow.type(`y${enter}`);
+        await slow.until("went on");
+        assertEquals([(await slow.ended).code, existsSync(join(m.repo, "a.txt"))], [0, true]);
+        await soundLog(m);
+      });
+    },
+  );
+
   test.skipIf(noTerminal)("an answer is shown harmless on a terminal, also with --quiet", async () => {
     await withMachine(async (m) => {
       m.write("replies.yaml", JSON.stringify([{ text: "red \u001b[31m and back \u202e" }]));

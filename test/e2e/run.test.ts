@@ -225,6 +225,47 @@ describe("triggers", () => {
   });
 });
 
+describe("a skill that does not fit in skills.active_tokens", () => {
+  const cases: readonly (readonly [string, string, string, number, readonly EventType[]])[] = [
+    ["asked for by name: the turn is refused", "/skill mainline-guardian", "", 4, [
+      "limit.reached",
+      "turn.completed",
+    ]],
+    ["met by a pattern: it is skipped", "review this PR", "done\n", 0, [
+      "skill.skipped",
+      "context.built",
+      "turn.completed",
+    ]],
+  ];
+  for (const [name, message, stdout, code, chain] of cases) {
+    test(name, async () => {
+      await withMachine(async (m) => {
+        const args = scripted(m, "- text: done\n", "skills: {active_tokens: 100}\n");
+        const ran = await m.writ(["run", ...args, message]);
+        assertEquals([ran.code, ran.stdout], [code, stdout], ran.stderr);
+        assertMatch(ran.stderr, /skill `mainline-guardian` has \d+ bytes, about \d+ tokens/);
+        const events = await soundLog(m);
+        assertChain(events, ["user.message", ...chain]);
+        assertEquals(eventsOf(events, "skill.loaded"), []);
+      });
+    });
+  }
+
+  test("chosen by the model: it gets a failed result", async () => {
+    await withMachine(async (m) => {
+      const args = scripted(
+        m,
+        "- call: {load_skill: {name: mainline-guardian}}\n- text: done\n",
+        "skills: {active_tokens: 100}\n",
+      );
+      const ran = await m.writ(["run", ...args, "go"]);
+      assertEquals([ran.code, ran.stdout], [0, "done\n"], ran.stderr);
+      const results = eventsOf(await soundLog(m), "tool.completed").map((e) => [e.data.ok, e.data.code]);
+      assertEquals(results, [[false, "skill_too_large"]]);
+    });
+  });
+});
+
 describe("prompts", () => {
   const said = async (m: Machine) => eventsOf(await soundLog(m), "user.message").map((e) => e.data.content);
   const cases: readonly (readonly [string, string, string | undefined])[] = [
