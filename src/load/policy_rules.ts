@@ -1,6 +1,6 @@
 // Entries of allow, ask, deny, delegate, before and evidence → compiled rules. What can never match is a Problem.
 import type { Effect, Risk } from "../core/decision.ts";
-import type { Loaded, Position, Problem } from "../core/problem.ts";
+import { isError, type Loaded, type Position, type Problem } from "../core/problem.ts";
 import type { Matchers, Rule } from "../core/rule.ts";
 import { escapeLine } from "../core/text.ts";
 import {
@@ -57,7 +57,7 @@ export function compileRule(entry: RuleEntry, site: RuleSite, context: RuleConte
   const written = writtenMatchers(mapping, tools, report);
   const compiled = compileMatchers(mapping, written, context, report);
   for (const tool of tools) checkToolName(tool.name, report, tool.path);
-  if (problems.length === 0) checkReach(mapping, written, tools.map((t) => t.name), site, report);
+  if (!problems.some(isError)) checkReach(mapping, written, tools.map((t) => t.name), site, report);
   checkUse(mapping, site, report);
   if (problems.some((p) => p.severity === "error")) return { ok: false, problems };
 
@@ -182,8 +182,10 @@ function compileMatchers(
     const all: Compiled[] = [];
     texts.forEach((text, index) => {
       const one = compileText(kind, text, context);
-      if ("code" in one) report(one, listed ? [...path, index] : path);
+      const place = listed ? [...path, index] : path;
+      if ("code" in one) report(one, place);
       else all.push(one);
+      if (kind === "path" && /\\[\p{L}\p{N}_]/u.test(text)) report(backslash(text), place, "warning");
     });
     return join(kind, all);
   };
@@ -201,6 +203,14 @@ function compileMatchers(
     ? undefined
     : compile(written.kind, asList(mapping.except), ["except"], Array.isArray(mapping.except));
   return { main, except };
+}
+
+function backslash(text: string): MatcherFault {
+  return {
+    code: "backslash",
+    message: `\`${escapeLine(text)}\` has a \`\\\` before a letter or digit, where it says nothing`,
+    hint: "write `/` between the steps of a path",
+  };
 }
 
 function checkToolName(name: string, report: Report, path: YamlPath): void {

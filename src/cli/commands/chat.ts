@@ -13,6 +13,7 @@ import type { CommandModule, Context } from "../command.ts";
 import { loadCatalog } from "../catalog.ts";
 import { liveView } from "../live_view.ts";
 import { openSession, type Session } from "../compose.ts";
+import { sayWarnings } from "../doubts.ts";
 import { catchInterrupts, type Interrupt, Interrupted } from "../interrupt.ts";
 import { exitOf, reportEnd, reportProblems, reportUsage } from "../result.ts";
 import { type TurnOptions, withSessionOptions } from "../session_options.ts";
@@ -55,7 +56,8 @@ async function talk(context: Context, options: TurnOptions): Promise<number> {
       signal: interrupt.signal,
     });
     if (!settings.ok) return reportProblems(output, settings.problems, false);
-    const opened = await openSession(context, settings.value, loadCatalog(settings.value), {
+    const catalog = loadCatalog(settings.value);
+    const opened = await openSession(context, settings.value, catalog, {
       ...options,
       mode: "interactive",
       approver: terminalApprover(terminal, output),
@@ -63,6 +65,7 @@ async function talk(context: Context, options: TurnOptions): Promise<number> {
       listeners: [liveView(context)],
     });
     if (!opened.ok) return reportProblems(output, opened.problems, false);
+    sayWarnings(context, settings.value, settings.problems, catalog);
     session = opened.value;
     output.note(output.paint.dim(output.safe(`session ${session.id}; /help lists the commands`)));
     return await loop({ context, options, session, terminal, interrupt });

@@ -1,7 +1,7 @@
 // `writ policy check|show`: is it right, and what is in force, with the place where each value is written. What else can be
 // done with a policy is in files of its own.
 import { exitCodes } from "../../core/outcome.ts";
-import { type Problem, showPosition, showProblem } from "../../core/problem.ts";
+import { isError, type Problem, showPosition, showProblem } from "../../core/problem.ts";
 import {
   collect,
   type CommandModule,
@@ -11,6 +11,7 @@ import {
 } from "../command.ts";
 import { loadCatalog, missingForced } from "../catalog.ts";
 import { inOrder } from "../../load/policy_merge.ts";
+import { doubts } from "../doubts.ts";
 import type { Output } from "../output.ts";
 import { reportProblems } from "../result.ts";
 import { loadSettings } from "../settings.ts";
@@ -47,10 +48,12 @@ async function check(context: Context, files: readonly string[], options: Policy
   );
   if (!settings.ok) return listFaults(output, settings.problems, json);
   const { policy } = settings.value;
-  const missing = missingForced(policy, loadCatalog(settings.value));
-  if (missing.length > 0) {
-    return listFaults(output, inOrder([...settings.problems, ...missing], policy.files), json);
-  }
+  const loaded = loadCatalog(settings.value);
+  const found = inOrder(
+    [...settings.problems, ...missingForced(policy, loaded), ...doubts(settings.value, loaded)],
+    policy.files,
+  );
+  if (found.some(isError)) return listFaults(output, found, json);
   if (json) {
     output.result(
       `${
@@ -58,13 +61,13 @@ async function check(context: Context, files: readonly string[], options: Policy
           ok: true,
           files: policy.files,
           revision: policy.revision,
-          warnings: settings.problems,
+          warnings: found,
         })
       }\n`,
     );
     return exitCodes.done;
   }
-  for (const warning of settings.problems) output.note(output.safe(showProblem(warning)));
+  for (const warning of found) output.note(output.safe(showProblem(warning)));
   for (const file of policy.files) output.result(`${output.safe(`ok  ${file.layer}  ${file.path}`)}\n`);
   if (policy.files.length === 0) output.result("ok  no policy files; the embedded values are in force\n");
   return exitCodes.done;

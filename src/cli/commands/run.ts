@@ -7,6 +7,7 @@ import { readSkillBody } from "../../load/skill_dir.ts";
 import { nobody, terminalApprover } from "../approver.ts";
 import { loadCatalog } from "../catalog.ts";
 import { collect, type CommandModule, type Context } from "../command.ts";
+import { sayWarnings } from "../doubts.ts";
 import { catchInterrupts } from "../interrupt.ts";
 import { liveView } from "../live_view.ts";
 import { readPrompt } from "../prompt.ts";
@@ -85,6 +86,7 @@ export async function runOnce(
       listeners: options.quiet === true || json ? [] : [liveView(context)],
     });
     if (!opened.ok) return reportProblems(output, opened.problems, json);
+    if (options.quiet !== true) sayWarnings(context, settings.value, settings.problems, catalog);
     session = opened.value;
     const end = await runTurn(session.agent, {
       message: asked.message,

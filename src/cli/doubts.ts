@@ -1,0 +1,109 @@
+// What is legal in a policy and cannot have been meant, as it stands on this machine: skills, folders and files that are not
+// there, and commands that this version refuses.
+import { existsSync } from "node:fs";
+import { type Position, type Problem, showProblem } from "../core/problem.ts";
+import type { Rule } from "../core/rule.ts";
+import { escapeLine } from "../core/text.ts";
+import { skillFolders } from "../load/locate.ts";
+import { inOrder } from "../load/policy_merge.ts";
+import type { LoadedCatalog } from "./catalog.ts";
+import type { Context } from "./command.ts";
+import type { Settings } from "./settings.ts";
+
+/** Warnings, and an error where nothing can be answered: a script that is the model and is not there. */
+export function doubts(settings: Settings, loaded: LoadedCatalog): readonly Problem[] {
+  return [
+    ...unknownSkills(settings, loaded),
+    ...absentFolders(settings),
+    ...absentScript(settings),
+    ...refusedCommands(settings),
+  ];
+}
+
+/** Says the warnings of a policy on stderr, for the start of a run; errors are for whoever starts it. */
+export function sayWarnings(
+  { output }: Context,
+  settings: Settings,
+  found: readonly Problem[],
+  loaded: LoadedCatalog,
+): void {
+  const warnings = [...found, ...doubts(settings, loaded)].filter((p) => p.severity === "warning");
+  for (const warning of inOrder(warnings, settings.policy.files)) {
+    output.note(output.paint.yellow(output.safe(showProblem(warning))));
+  }
+}
+
+function unknownSkills(
+  { policy, origin, surroundings, trusted }: Settings,
+  loaded: LoadedCatalog,
+): Problem[] {
+  // What the workspace brings is not looked at before it is trusted.
+  const unseen = !trusted && skillFolders("project", surroundings, policy.root).some((f) => existsSync(f));
+  if (unseen) return [];
+  const { catalog } = loaded;
+  const absent = catalog.absent.map((a) => a.name);
+  const said = new Set<string>();
+  return origin.flatMap(({ key, value, at }): Problem[] => {
+    const triggered = key.startsWith("skills.triggers.") ? key.slice("skills.triggers.".length) : undefined;
+    const disabled = key === "skills.disabled" && !/[*?]/.test(String(value)) ? String(value) : undefined;
+    const name = triggered ?? disabled;
+    if (name === undefined || at === "default" || catalog.get(name) !== undefined) return [];
+    if (disabled !== undefined && absent.includes(disabled)) return [];
+    if (said.has(`${key} ${name}`)) return [];
+    said.add(`${key} ${name}`);
+    const what = triggered === undefined ? "`skills.disabled` names" : "`skills.triggers` is for";
+    return [warning("unknown-skill", `${what} \`${escapeLine(name)}\`, and no such skill is available`, at, {
+      hint: "`writ skill list` shows what is there",
+    })];
+  });
+}
+
+function absentFolders({ policy }: Settings): Problem[] {
+  return policy.skills.sources.flatMap((source): Problem[] =>
+    source.kind !== "path" || existsSync(source.path) ? [] : [
+      warning(
+        "absent-folder",
+        `\`skills.sources\` names \`${escapeLine(source.path)}\`, which does not exist`,
+        source.at,
+        {
+          hint: "a path is relative to the policy file",
+        },
+      ),
+    ]
+  );
+}
+
+function absentScript({ policy, origin }: Settings): Problem[] {
+  const { provider, script } = policy.model;
+  const at = origin.find((o) => o.key === "model.script")?.at;
+  // With another provider it has no effect, which is said already.
+  if (provider !== "script" || script === undefined || at === undefined || at === "default") return [];
+  if (existsSync(script)) return [];
+  return [{
+    ...warning("absent-file", `\`model.script\` is \`${escapeLine(script)}\`, which does not exist`, at, {
+      hint: "a path is relative to the policy file",
+    }),
+    severity: "error",
+  }];
+}
+
+function refusedCommands({ policy }: Settings): Problem[] {
+  if (policy.sandbox.mode !== "required") return [];
+  const rules: readonly Rule[] = [
+    ...policy.layers.flatMap((layer) => layer.rules.filter((r) => r.effect === "allow")),
+    ...policy.gates.flatMap((gate) => [...gate.before, ...gate.evidence]),
+  ].filter((rule) => rule.tools.includes("shell"));
+  const [first, ...others] = rules;
+  if (first === undefined) return [];
+  const more = others.length === 0 ? "" : `, as are ${others.length} more`;
+  return [warning(
+    "no-sandbox",
+    `\`${first.text}\` is about commands${more}, and every command is refused while \`sandbox.mode\` is \`required\``,
+    first.at,
+    { hint: 'this version has no sandbox: read `writ help sandbox` before you set `sandbox.mode` to "off"' },
+  )];
+}
+
+function warning(code: string, message: string, at: Position, more: { readonly hint: string }): Problem {
+  return { code, severity: "warning", message, at, ...more };
+}
