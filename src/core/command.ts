@@ -136,6 +136,19 @@ function couldBe(pattern: CommandPattern, part: Part): boolean {
   return reaches([program, ...others], pattern.rest, line);
 }
 
+/** The program that the pattern names, as programName() gives it; undefined when it names none. */
+export function patternProgram(pattern: CommandPattern): string | undefined {
+  return patternNames(pattern)[0];
+}
+
+/**
+ * The program of a part as patterns that restrict see it: `git` for `git-push`. Undefined when it is only known when it
+ * runs. A pattern that names another program does not match the part.
+ */
+export function programOf(part: Part): string | undefined {
+  return lineOf(part).program;
+}
+
 // Patterns and parts never change, and every pattern meets every part: what is looked up in them is kept.
 const kept = new WeakMap<CommandPattern, readonly string[]>();
 const lines = new WeakMap<Part, Line>();

@@ -14,8 +14,10 @@ import {
 import { type Cause, type Effect, type Risk, stricter, tally, type Verdict } from "./decision.ts";
 import { type Facts, showSubject, type Subject } from "./facts.ts";
 import { type GateBlock, gateVotes } from "./gate.ts";
+import { type SplitLayer, splitLayer } from "./layer_split.ts";
 import { embeddedDefaults, type Layer } from "./policy.ts";
-import { matchesSubject, namesExactly, namesTool, type Rule } from "./rule.ts";
+import { matchesSubject, namesExactly, type Rule } from "./rule.ts";
+import { wildcard } from "./text.ts";
 
 /** What the session adds to the policy when a call is decided. */
 export type Standing = {
@@ -31,14 +33,6 @@ export type Standing = {
   readonly blocks: readonly GateBlock[];
 };
 
-/** A layer as it bears on some tools; rules over others are left out. */
-type SplitLayer = Pick<Layer, "name" | "defaults" | "delegates"> & {
-  readonly allow: readonly Rule[];
-  readonly restrict: readonly Rule[];
-  /** Allow rules with a matcher for commands, and those with one for boxes. */
-  readonly commanded: readonly Rule[];
-  readonly boxed: readonly Rule[];
-};
 type Question = {
   readonly layers: readonly SplitLayer[];
   readonly facts: Facts;
@@ -117,33 +111,6 @@ function everyTop(q: Question, holds: (top: PartSubject) => boolean): boolean {
   return tops.length > 0 && tops.every(holds);
 }
 
-// Layers never change, and calls are of few tools: each split is made once.
-const splits = new WeakMap<Layer, Map<string, SplitLayer>>();
-
-function splitLayer(layer: Layer, tools: readonly string[]): SplitLayer {
-  const known = splits.get(layer) ?? new Map<string, SplitLayer>();
-  splits.set(layer, known);
-  const key = tools.join("\0");
-  const found = known.get(key);
-  if (found !== undefined) return found;
-  const rules = layer.rules.filter((r) => tools.some((tool) => namesTool(r, tool)));
-  const allow = rules.filter((r) => r.effect === "allow");
-  const split = {
-    name: layer.name,
-    defaults: layer.defaults,
-    delegates: layer.delegates,
-    allow,
-    restrict: rules.filter((r) => r.effect !== "allow"),
-    commanded: allow.filter((r) => r.command !== undefined),
-    boxed: allow.filter((r) => r.box !== undefined),
-  };
-  if (known.size >= mostSplits) known.clear();
-  known.set(key, split);
-  return split;
-}
-
-const mostSplits = 100;
-
 function errorVotes(facts: Facts, standing: Standing): Cause[] {
   const errors: Cause[] = facts.errors.map((e) => ({
     by: "error",
@@ -176,7 +143,7 @@ function subjectVotes(q: Question, subject: Subject): Cause[] {
 
 // The layer's vote is the strictest of its matching rules, else its default for the risk, else nothing.
 function layerVotes(q: Question, layer: SplitLayer, index: number, subject: Subject): Cause[] {
-  const restricting = layer.restrict.filter((r) => restricts(r, q.facts, subject, q.root));
+  const restricting = layer.about(subject).restrict.filter((r) => restricts(r, q.facts, subject, q.root));
   const strictest = restricting.map((r) => r.effect).reduce<Effect>(stricter, "allow");
   if (strictest !== "allow") {
     return restricting.filter((r) => r.effect === strictest).map((r) => ruleCause(r, subject));
@@ -203,7 +170,8 @@ function allowRules(
   layer: SplitLayer,
   index: number,
   subject: Subject,
-  candidates = layer.allow,
+  // What is inside another command is covered by rules for that one.
+  candidates = isInner(subject) ? layer.allow : layer.about(subject).allow,
 ): readonly Rule[] {
   const rules = covering(candidates, q.allowing, subject, q.root);
   if (layer.name !== "project" || rules.length === 0) return rules;
@@ -254,9 +222,24 @@ function isNamed(q: Question, subject: Extract<Subject, { kind: "part" }>): bool
   return isInner(subject) ? q.tops.said() : isAllowed(q, subject, (l) => l.commanded);
 }
 
+// Too many files to look at matter only where a rule could forbid one of them.
+function unseenGap(q: Question, subject: Extract<Subject, { kind: "path" }>): string | undefined {
+  if (subject.below?.cut !== true) return undefined;
+  const names = [subject.tool, q.facts.tool];
+  const could = q.layers.some((layer) =>
+    layer.restrict.some((r) =>
+      (r.path !== undefined || r.exceptPath !== undefined) &&
+      r.tools.some((glob) => names.some((name) => wildcard(glob, name)))
+    )
+  );
+  return could ? `\`${subject.path.written}\` holds more files than are looked at` : undefined;
+}
+
 function pathGap(q: Question, subject: Extract<Subject, { kind: "path" }>): string | undefined {
   const { path } = subject;
   const { resolved } = path;
+  const unseen = unseenGap(q, subject);
+  if (unseen !== undefined) return unseen;
   if (resolved === undefined) return `the path \`${path.written}\` cannot be resolved`;
   if (path.protectedBy !== undefined) {
     const literal = isAllowed(
