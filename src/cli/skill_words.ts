@@ -2,6 +2,8 @@
 import type { Requested } from "../agent/triggers.ts";
 import type { Catalog } from "../core/catalog.ts";
 import { plural } from "../core/plural.ts";
+import type { SkillTrigger } from "../core/policy.ts";
+import { showPosition } from "../core/problem.ts";
 import { parseSkillMessage, suggest, userNames } from "../core/trigger.ts";
 import { escapeLine } from "../core/text.ts";
 
@@ -56,7 +58,7 @@ function noSkill(word: string, suggestions: readonly string[], names: readonly s
 }
 
 /** One line a skill: what a person needs to choose; then what is not available, and why. */
-export function listSkills(catalog: Catalog): string {
+export function listSkills(catalog: Catalog, triggers: readonly SkillTrigger[] = []): string {
   if (catalog.items.length === 0 && catalog.absent.length === 0) return "no skills";
   const width = Math.max(0, ...catalog.items.map((s) => s.name.length));
   const lines = catalog.items.map((s) => {
@@ -66,6 +68,7 @@ export function listSkills(catalog: Catalog): string {
       ...(s.modelInvocable ? [] : ["not for the model"]),
       ...(s.userInvocable ? [] : ["not by name"]),
       ...(s.patterns.length > 0 ? [plural(s.patterns.length, "pattern")] : []),
+      ...byPolicy(s.name, triggers),
       ...s.shadows.map((other) => `before ${other.tier}`),
     ];
     return `${escapeLine(s.name.padEnd(width))}  ${escapeLine(s.description)} (${
@@ -76,6 +79,12 @@ export function listSkills(catalog: Catalog): string {
     `not available: ${escapeLine(a.name)} (${a.tier}): ${escapeLine(a.reason)} [${a.code}]`
   );
   return [...lines, ...absent].join("\n");
+}
+
+function byPolicy(name: string, triggers: readonly SkillTrigger[]): readonly string[] {
+  const own = triggers.filter((t) => t.skill === name);
+  const at = own[0]?.at;
+  return at === undefined ? [] : [`${own.length} by policy at ${showPosition(at)}`];
 }
 
 function findSkills(catalog: Catalog, query: string): string {

@@ -77,3 +77,26 @@ permissions:
     });
   });
 });
+
+test("the workspace's own policy is judged once, as the project's", async () => {
+  await withMachine(async (m) => {
+    const file = m.write("repo/.writ/policy.yaml", 'version: 1\npermissions: {deny: ["shell(sudo *)"]}\n');
+    const ran = await m.writ(["policy", "check", file]);
+    assertEquals([ran.code, ran.stdout, ran.stderr], [0, `ok  project  ${file}\n`, ""]);
+  });
+});
+
+test("patterns of the policy stand with the skill, and a wrong name is a fault for explain too", async () => {
+  await withMachine(async (m) => {
+    const policy = m.write(
+      "policy.yaml",
+      "version: 1\nskills: {triggers: {mainline-guardian: {patterns: [ship it]}}}\n",
+    );
+    const shown = await m.writ(["skill", "show", "mainline-guardian", "--policy", policy]);
+    assertEquals(/^by policy +ship it {2}at .*policy\.yaml:2:52$/m.test(shown.stdout), true, shown.stdout);
+    const listed = await m.writ(["skill", "list", "--policy", policy]);
+    assertEquals(/, 1 by policy at .*policy\.yaml:2:52/.test(listed.stdout), true, listed.stdout);
+    const ran = await m.writ(["explain", "--message", "/skill nosuch hi"]);
+    assertEquals([ran.code, ran.stdout, /no skill `nosuch`/.test(ran.stderr)], [2, "", true]);
+  });
+});

@@ -13,6 +13,7 @@ import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions
 import { explainCall, explanationLines } from "../explain_call.ts";
 import { reportProblems, reportSlip } from "../result.ts";
 import { loadSettings, type Settings } from "../settings.ts";
+import { askSkills } from "../skill_words.ts";
 
 type ExplainOptions = PolicyOptions & { readonly message?: string; readonly unattended?: boolean };
 
@@ -87,6 +88,8 @@ function explainMessage(context: Context, settings: Settings, message: string, j
   const { output } = context;
   const { policy } = settings;
   const loaded = loadCatalog(settings);
+  const asked = askSkills(loaded.catalog, message, []);
+  if (asked.kind === "fault") return reportSlip(output, asked.message, json);
   const forced = policy.skills.forced.filter((f) => f.when.at === "session").map((f) => ({
     skill: f.skill,
     by: "policy",

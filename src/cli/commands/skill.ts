@@ -49,7 +49,7 @@ async function list(context: Context, options: PolicyOptions): Promise<number> {
     output.result(`${JSON.stringify({ skills, absent: catalog.absent, errors, warnings })}\n`);
     return exitCodes.done;
   }
-  output.result(`${listSkills(catalog)}\n`);
+  output.result(`${listSkills(catalog, settings.value.policy.skills.triggers)}\n`);
   for (const e of errors) {
     output.note(output.paint.yellow(escapeLine(`error: ${e.path}: ${e.message} [${e.code}]`)));
   }
@@ -91,6 +91,11 @@ async function show(context: Context, name: string, options: PolicyOptions): Pro
     ["sha256", read.body.sha256],
     ["allowed tools", found.allowedTools?.join(", ") ?? "none declared"],
     ["patterns", found.patterns.map((p) => p.source).join("  ") || "-"],
+    ...settings.value.policy.skills.triggers.flatMap(({ skill, pattern, at }): [string, string][] =>
+      skill === found.name && at !== undefined
+        ? [["by policy", `${pattern.source}  at ${showPosition(at)}`]]
+        : []
+    ),
     ["files", read.body.files.join(", ") || "-"],
     ...found.shadows.map((s): [string, string] => ["stands before", `${s.tier}: ${s.file}`]),
   ];
