@@ -2,7 +2,8 @@
 // the paths among its arguments.
 import { commandRisk, strongest } from "../core/command_risk.ts";
 import type { Risk } from "../core/decision.ts";
-import type { PathFact, Subject } from "../core/facts.ts";
+import type { Below, PathFact, Subject } from "../core/facts.ts";
+import { belowFolder } from "./below_folder.ts";
 import { wildcard } from "../core/text.ts";
 import { riskyUses } from "../core/risky_options.ts";
 import type { FoundOperand, OpenedFile } from "./found.ts";
@@ -19,6 +20,8 @@ export type ShellPlace = {
   readonly list: (folder: string) => readonly string[];
   /** Whether something is there. May throw where that cannot be known. */
   readonly exists: (path: string) => boolean;
+  /** Whether it is a folder, links not followed. Absent: what can be listed is one. */
+  readonly isFolder?: (path: string) => boolean;
 };
 
 export type ShellFacts = {
@@ -30,8 +33,6 @@ export type ShellFacts = {
 
 /** Never throws. Subjects keep the order of the text: parts, redirections, operands. */
 export function shellFacts(command: string, place: ShellPlace): ShellFacts {
-  const text = parseShell(command);
-  if (text.errors.length > 0) return refused(text.errors);
   const at = { ...place, list: listingOnce(place) };
   const cwd = at.cwd ?? at.root;
   const known = new Map<string, PathFact>();
@@ -40,6 +41,8 @@ export function shellFacts(command: string, place: ShellPlace): ShellFacts {
     known.set(written, found);
     return found;
   };
+  const text = parseShell(command, (program) => fact(program).resolved);
+  if (text.errors.length > 0) return refused(text.errors);
   const subjects: Subject[] = text.parts.map((part) => ({ kind: "part", part: guarded(part, cwd, at) }));
   for (const file of text.redirections) subjects.push(...redirectionSubjects(file, fact));
   const operands = operandSubjects(text.operands, fact, cwd, at);
@@ -139,20 +142,35 @@ function operandSubjects(
   const patterns = new Set<string>();
   const names = { left: mostNames };
   const subjects: Subject[] = [];
+  const listed = new Map<string, Below | undefined>();
+  const insides = (path: PathFact, deep: "all" | "visible") => {
+    const folder = path.resolved ?? path.absolute;
+    const key = `${deep} ${folder}`;
+    if (!listed.has(key)) listed.set(key, belowFolder(folder, deep, at));
+    return listed.get(key);
+  };
   for (const operand of operands) {
     const pattern = operand.glob === true ? `${operand.access} ${operand.written}` : undefined;
     if (pattern !== undefined && patterns.has(pattern)) continue;
     if (pattern !== undefined) patterns.add(pattern);
     const paths = operand.glob === true ? matching(operand.written, cwd, at, names) : [operand.written];
+    if (names.left < 0) return undefined;
     for (const path of paths) {
-      const key = `${operand.access} ${path}`;
-      if (seen.has(key)) continue;
-      if (seen.size >= mostPaths || names.left < 0) return undefined;
+      const key = `${operand.deep ?? ""} ${operand.access} ${path}`;
+      if (seen.has(key) || operand.unless?.some((u) => exists(fact(u).absolute, at)) === true) continue;
+      if (seen.size >= mostPaths) return undefined;
       seen.add(key);
       const found = fact(path);
       if (!operand.sure && operand.glob !== true && !exists(found.absolute, at)) continue;
       const tool = operand.access === "write" ? "write_file" : "read_file";
-      subjects.push({ kind: "path", tool, path: found, operand: true });
+      const inside = operand.deep === undefined ? undefined : insides(found, operand.deep);
+      subjects.push({
+        kind: "path",
+        tool,
+        path: found,
+        operand: true,
+        ...(inside === undefined ? {} : { below: inside }),
+      });
     }
   }
   return subjects;

@@ -117,3 +117,46 @@ test("shellFacts() gives nothing but the fault of a text that must not run", () 
     errors: [{ code: "empty_command", message: "the command is empty" }],
   });
 });
+
+describe("shellFacts() counts what it looks at", () => {
+  const many = Array.from({ length: 900 }, (_, i) => `f${i}`);
+
+  test("a folder is listed once for all wildcards over it", () => {
+    const listed: string[] = [];
+    const list = (folder: string) => {
+      listed.push(folder);
+      return many;
+    };
+    const { errors } = shellFacts(`cat ${"* ".repeat(500)}; cat f1*`, { ...place(), list });
+    assertEquals([errors, listed], [[], ["/ws"]]);
+  });
+
+  const rows: [name: string, command: string][] = [
+    [
+      "more paths than are looked at",
+      Array.from({ length: 5 }, (_, i) => `cat ${"d".repeat(i + 1)}/*`).join("; "),
+    ],
+    ["more names than are looked at", `cat ${Array.from({ length: 300 }, (_, i) => `*${i}x`).join(" ")} *`],
+  ];
+  for (const [name, command] of rows) {
+    test(name, () => {
+      const facts = shellFacts(command, { ...place(), list: () => many });
+      assertEquals([facts.subjects, facts.risk, facts.errors.map((e) => e.code)], [
+        [{ kind: "call" }],
+        "execute",
+        ["too_complex"],
+      ]);
+    });
+  }
+});
+
+describe("shellFacts() looks into what a group reads", () => {
+  const rows: [command: string, inner: boolean][] = [
+    ["{ sh; } <<E\nrm x\nE", true],
+    ["{ . /dev/stdin; } <<E\nrm x\nE", true],
+    ["{ cat; } <<E\nrm x\nE", false],
+  ];
+  for (const [command, inner] of rows) {
+    test(command, () => assertEquals(shown(command).some((s) => s.startsWith("inner rm x")), inner));
+  }
+});
