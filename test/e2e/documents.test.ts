@@ -56,8 +56,7 @@ const table: { readonly [command: string]: How } = {
   },
   "sh scripts/test": { why: "is the gate that runs this" },
   "sh scripts/test bun": { why: "is a step of the gate that runs this" },
-  "bun scripts/golden.ts --accept": { why: "rewrites the golden logs" },
-  "bun scripts/cases.ts KIND FILE": { why: "has tests of its own" },
+  "cp config/examples/laptop.yaml ~/laptop.yaml": { why: "writes to the home of whoever runs it" },
   "cp dist/writ /usr/local/bin/": { why: "changes the machine" },
   "export ANTHROPIC_API_KEY=…": { why: "is no program" },
   "cd your-repository": { why: "is no program" },
@@ -66,15 +65,15 @@ const table: { readonly [command: string]: How } = {
     says: "Verdict: PASS",
   },
   "writ chat --policy /path/to/policy.yaml": { why: "needs a terminal; see chat.test.ts" },
-  "writ policy check --policy config/examples/laptop.yaml": {
-    run: (m) => m.writ(["policy", "check", "--policy", "config/examples/laptop.yaml"], { cwd: root }),
+  "writ policy check --policy ~/laptop.yaml": {
+    run: (m) => m.writ(["policy", "check", ...laptop]),
     says: "ok  user  ",
   },
   'writ run --policy p.yaml "review this PR"': {
     run: (m) => m.writ(["run", ...laptop, ...review, "review this PR"]),
     says: "Verdict: PASS",
   },
-  'writ run --policy config/examples/laptop.yaml "review this PR"': {
+  'writ run --policy ~/laptop.yaml "review this PR"': {
     run: (m) => m.writ(["run", ...laptop, ...review, "review this PR"]),
     says: "Verdict: PASS",
   },
