@@ -191,6 +191,7 @@ function shellSeen(args: Args, space: Space): Seen {
     pathFact: (written, cwd) => pathFact(written, space, cwd, space.files),
     list: (folder) => space.files.list?.(folder) ?? [],
     exists: (path) => space.files.lstat(path) !== undefined,
+    isFolder: (path) => space.files.lstat(path) === "dir",
   });
 }
 

@@ -47,6 +47,9 @@ export type PathFact = {
   readonly protectedBy?: string;
 };
 
+/** Absolute paths below a folder that is read or changed with all that it holds; `cut`: there are more. */
+export type Below = { readonly paths: readonly string[]; readonly cut: boolean };
+
 /** One host that a call talks to, redirect hops included. */
 export type HostFact = {
   readonly written: string;
@@ -63,7 +66,13 @@ export type HostFact = {
 export type Subject =
   | { readonly kind: "call" }
   | { readonly kind: "part"; readonly part: Part }
-  | { readonly kind: "path"; readonly tool: string; readonly path: PathFact; readonly operand: boolean }
+  | {
+    readonly kind: "path";
+    readonly tool: string;
+    readonly path: PathFact;
+    readonly operand: boolean;
+    readonly below?: Below;
+  }
   | { readonly kind: "host"; readonly host: HostFact };
 
 export type Facts = {

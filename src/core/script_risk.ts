@@ -4,26 +4,51 @@ import type { RiskyUse } from "./risky_options.ts";
 
 /** Uses of `w`, `W`, `e` commands and flags in the scripts of a sed command line. */
 export function sedUses(argv: readonly string[]): readonly RiskyUse[] {
-  return scriptWords(argv, {
-    letters: "e",
-    long: "--expression",
-    valued: "efl",
-    files: /^(-[a-zA-Z]*f|--fi)/,
-  }).flatMap(
+  return scriptWords(argv, sedOptions).flatMap(
     ({ at, text }) => sedEffects(text).map((use) => ({ at, ...use })),
   );
 }
 
 /** Uses of system(), pipes and print redirections in the program of an awk command line. */
 export function awkUses(argv: readonly string[]): readonly RiskyUse[] {
-  return scriptWords(argv, {
-    letters: "e",
-    long: "--source",
-    valued: "vFefilE",
-    files: /^(-[fE]|--file|--exec)/,
-  }).flatMap(
+  return scriptWords(argv, awkOptions).flatMap(
     ({ at, text }) => awkEffects(text).map((use) => ({ at, ...use })),
   );
+}
+
+/** A file that a script names: read, or written. `sure`: it is opened; otherwise the text may be something else. */
+export type ScriptFile = { readonly path: string; readonly access: "read" | "write"; readonly sure: boolean };
+
+/** Files that the scripts of a sed or awk command line name literally. */
+export function scriptFiles(program: string, argv: readonly string[]): readonly ScriptFile[] {
+  if (/^g?sed$/.test(program)) {
+    return scriptWords(argv, sedOptions).flatMap(({ text }) => sedFiles(text));
+  }
+  if (/^([gmn]|original-)?awk$/.test(program)) {
+    return scriptWords(argv, awkOptions).flatMap(({ text }) => awkFiles(text));
+  }
+  return [];
+}
+
+// Files of `r`, `R`, `w` and `W`. GNU sed opens what other readings take for text: every reading counts.
+function sedFiles(script: string): readonly ScriptFile[] {
+  const read: string[] = [];
+  const effects = [readSed(script, false, read), readSed(script, true, read)].flatMap((e) => e ?? []);
+  const written = effects.flatMap((e) => e.kind === "writes" && e.value !== undefined ? [e.value] : []);
+  const named = (access: "read" | "write") => (path: string): ScriptFile => ({ path, access, sure: true });
+  const files = [...[...new Set(read)].map(named("read")), ...[...new Set(written)].map(named("write"))];
+  return files.filter((f) => f.path !== "");
+}
+
+function awkFiles(program: string): readonly ScriptFile[] {
+  const literal = /(<|>>?)?\s*"((?:[^"\\]|\\.)*)"/g;
+  return [...program.matchAll(literal)].flatMap((m): readonly ScriptFile[] => {
+    const path = (m[2] ?? "").replace(/\\(.)/g, "$1");
+    if (path === "" || /\n/.test(path)) return [];
+    const compared = /(^|[^<>])[<>]$/.test(m[1] ?? "") && !/getline|print/.test(program);
+    const sure = m[1] !== undefined && !compared;
+    return [{ path, access: m[1]?.startsWith(">") === true && sure ? "write" : "read", sure }];
+  });
 }
 
 type ScriptOptions = {
@@ -32,6 +57,19 @@ type ScriptOptions = {
   readonly valued: string;
   /** Options that take the script from a file: then the first operand is none. */
   readonly files: RegExp;
+};
+
+const sedOptions: ScriptOptions = {
+  letters: "e",
+  long: "--expression",
+  valued: "efl",
+  files: /^(-[a-zA-Z]*f|--fi)/,
+};
+const awkOptions: ScriptOptions = {
+  letters: "e",
+  long: "--source",
+  valued: "vFefilE",
+  files: /^(-[fE]|--file|--exec)/,
 };
 
 // Every word that may be a script: values of the script option, and the first operand when no script option was seen.
@@ -75,8 +113,8 @@ function sedEffects(script: string): readonly Effect[] {
   return readings[0]?.length === 0 ? readings[1] ?? [] : readings[0] ?? [];
 }
 
-/** Reads a sed script command by command; undefined when it is none. */
-function readSed(script: string, brackets: boolean): readonly Effect[] | undefined {
+/** Reads a sed script command by command; undefined when it is none. `files` gets the names that `r` and `R` read. */
+function readSed(script: string, brackets: boolean, files: string[] = []): readonly Effect[] | undefined {
   const effects: Effect[] = [];
   const at: Cursor = { text: script, i: 0 };
   while (at.i < script.length) {
@@ -94,7 +132,8 @@ function readSed(script: string, brackets: boolean): readonly Effect[] | undefin
     } else if (c === "w" || c === "W") {
       effects.push({ option: c, kind: "writes", value: takeLine(at).trim() });
     } else if (c === "e") effects.push({ option: "e", kind: "runs", value: takeLine(at).trim() });
-    else if (c === "#" || c === "r" || c === "R") takeLine(at);
+    else if (c === "r" || c === "R") files.push(takeLine(at).trim());
+    else if (c === "#") takeLine(at);
     else if (c === ":" || c === "b" || c === "t" || c === "T") {
       // A `;` ends a label for some and not for others: what follows is read as commands as well.
       while (at.i < script.length && !/[;\n}]/.test(script[at.i] ?? "")) at.i++;

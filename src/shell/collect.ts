@@ -1,10 +1,12 @@
 // Walks a syntax tree and collects what is judged: simple commands at any depth, redirections, path operands.
+import { programName } from "../core/program_options.ts";
 import { commandShapes, gluedElsewhere, printed } from "./command_words.ts";
 import { harm, missesCommands } from "./effects.ts";
 import { isSpent, newEffort, spend } from "./effort.ts";
+import { below, foldersOf } from "./folders.ts";
 import { type Collected, type Level, unclear } from "./found.ts";
 import { assignedCommands } from "./hidden_commands.ts";
-import { operandsOf } from "./operands.ts";
+import { type Operand, operandsOf } from "./operands.ts";
 import { readRedirect } from "./redirects.ts";
 import {
   type Assignment,
@@ -42,7 +44,7 @@ const deepest = 48;
 const deepestTree = 1000;
 
 /** Collects everything from a parsed source, in the order of the text. */
-export function collect(script: ParsedScript, source: string): Collected {
+export function collect(script: ParsedScript, source: string, leads?: Collected["leads"]): Collected {
   const out: Collected = {
     parts: [],
     redirections: [],
@@ -51,6 +53,8 @@ export function collect(script: ParsedScript, source: string): Collected {
     moved: false,
     readsCommands: false,
     readers: [],
+    folders: [],
+    ...(leads === undefined ? {} : { leads }),
     effort: newEffort(),
   };
   walkScript(script, { out, source, level: "top", statusHidden: false, depth: 0 });
@@ -170,7 +174,10 @@ function walkCompound(node: Compound, at: Context): void {
 function looping(at: Context, walk: () => void): void {
   const { out } = at;
   const [redirections, operands, moved] = [out.redirections.length, out.operands.length, out.moved];
+  const folders = out.folders.length;
   walk();
+  const entered = out.folders.slice(folders);
+  if (entered.length > 0) { for (const o of out.operands.slice(operands)) enterWith(at, o, entered); }
   if (moved || !out.moved) return;
   for (let i = redirections; i < out.redirections.length; i++) {
     out.redirections[i] = late(out.redirections[i]);
@@ -268,7 +275,16 @@ function addPart(at: Context, draft: Draft): void {
   });
   const operands = draft.keyword === true ? [] : operandsOf(words);
   if (!spend(out.effort, "operands", operands.length)) return;
-  for (const operand of operands) out.operands.push({ ...operand, afterCd: out.moved, level });
+  const goes = wrapped.moves === true;
+  if (!goes) enter(at, words);
+  for (const operand of operands) {
+    out.operands.push({ ...operand, afterCd: out.moved, level });
+    enterWith(at, operand, out.folders);
+  }
+  if (goes) enter(at, words);
+  for (const name of leadsTo(at, words[0])) {
+    addInner(at, { kind: "command", words: [{ text: name, path: name }, ...words.slice(1)], assignments });
+  }
   const fed = draft.input === undefined ? at : { ...at, input: draft.input };
   for (const inner of wrapped.inner) addInner(fed, inner);
   if (wrapped.readsCommands === true) {
@@ -284,6 +300,44 @@ function addPart(at: Context, draft: Draft): void {
     for (const word of words.slice(1)) for (const inner of assignedCommands(word.text)) addInner(at, inner);
   }
   if (wrapped.moves === true) out.moved = true;
+}
+
+const mostFolders = 32;
+
+// What follows may stand in any of the folders that were gone into, or in one below another.
+function enter(at: Context, words: readonly Shape[]): void {
+  const { folders } = at.out;
+  for (const target of foldersOf(words)) {
+    const all = [target, ...folders.flatMap((f) => below(f, target) ?? [])].filter((f) =>
+      !folders.includes(f)
+    );
+    if (folders.length + all.length > mostFolders) {
+      at.out.faults.push({ code: "too_complex", message: "the command changes its folder too often" });
+      return;
+    }
+    folders.push(...all);
+  }
+}
+
+// The operand as it would be in these folders.
+function enterWith(at: Context, operand: Operand, folders: readonly string[]): void {
+  const { out, level } = at;
+  for (const folder of folders) {
+    const written = below(folder, operand.written);
+    if (written === undefined || !spend(out.effort, "operands", 1)) continue;
+    const unless = operand.unless?.map((u) => below(folder, u) ?? u);
+    const there = { ...operand, written, ...(unless === undefined ? {} : { unless }) };
+    out.operands.push({ ...there, afterCd: true, level });
+  }
+}
+
+// Under which other names the program is known: those of the files that a path to it leads to.
+function leadsTo(at: Context, program: Shape | undefined): readonly string[] {
+  const { folders, leads } = at.out;
+  if (program === undefined || program.blur !== undefined || !program.text.includes("/")) return [];
+  const spelled = [program.path, ...folders.flatMap((f) => below(f, program.path) ?? [])];
+  const name = programName(program.text);
+  return [...new Set(spelled.flatMap((s) => leads?.(s) ?? []))].filter((l) => programName(l) !== name);
 }
 
 // Unknown words are compared with what they could be, those of an unknown program with every rule there is.

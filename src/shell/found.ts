@@ -32,6 +32,10 @@ export type Collected = {
   /** What the commands seen so far run of a text that they read. */
   readonly readers: ((input: string) => readonly Inner[])[];
   readonly effort: Effort;
+  /** Folders, as written, in which the commands to come may stand. */
+  readonly folders: string[];
+  /** Where the path of a program leads; undefined when that is not known. */
+  readonly leads?: (program: string) => string | undefined;
 };
 
 /** A word or construct that bash may take apart in another way than the parser: what it would run is not known. */

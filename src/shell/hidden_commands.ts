@@ -294,7 +294,9 @@ const mostStarts = 8;
 
 /** Every place at which a command may start, and every word that may be a text. */
 const loose: Reading = (args, program) => {
-  if (args.length === 0) return nothing;
+  if (args.length === 0 || /^(ls|list-.*|has.*|info|-V|-ls|--version)$/.test(args[0]?.text ?? "")) {
+    return nothing;
+  }
   const starts = args.slice(0, mostStarts).map((_, i) => command(args.slice(i)));
   return {
     inner: [...starts, ...args.filter((a) => /\s/.test(a.text)).map((a) => joined([a]))],

@@ -1,6 +1,8 @@
 // Which words of a command are paths that it reads or writes. For rules that restrict: what might be one counts.
 import { programName, subcommandIndex } from "../core/program_options.ts";
 import { riskyUses } from "../core/risky_options.ts";
+import { scriptFiles } from "../core/script_risk.ts";
+import { deepRead } from "./folders.ts";
 import type { Shape } from "./words.ts";
 
 export type Operand = {
@@ -10,6 +12,10 @@ export type Operand = {
   readonly sure: boolean;
   /** Holds unquoted wildcards. */
   readonly glob?: true;
+  /** When it is a folder, all that is below it counts. */
+  readonly deep?: "all" | "visible";
+  /** Counts only when none of these is there. */
+  readonly unless?: readonly string[];
 };
 
 function set(text: string): ReadonlySet<string> {
@@ -55,24 +61,41 @@ export function operandsOf(words: readonly Shape[]): readonly Operand[] {
   const reads = fileReaders.has(program);
   const writes = writers.has(program) || /^(add|rm|mv|restore|checkout|clean)$/.test(git);
   const inPlace = riskyUses(argv).filter((u) => u.kind === "writes");
+  const deep = deepRead(words);
+  const level = deep === undefined ? {} : { deep: deep.visible ? "visible" as const : "all" as const };
   const found = words.flatMap((word, at): readonly Operand[] => {
     if (at <= sub || at === skipped) return [];
     return pathsIn(word).flatMap((path): readonly Operand[] => {
       const sure = looksLikePath(path) || (reads && !/^-|\s/.test(word.text));
       const glob = word.blur?.glob === true ? { glob: true as const } : {};
-      const read: Operand = { written: path, access: "read", sure, ...glob };
+      const read: Operand = { written: path, access: "read", sure, ...glob, ...level };
       const changed = writes || (program === "dd" && word.text.startsWith("of=")) ||
         (program === "sed" && inPlace.some((u) => u.option.startsWith("-")));
-      return changed ? [read, { ...read, access: "write" }] : [read];
+      const { deep: _, ...shallow } = read;
+      return changed ? [read, { ...(deep?.changes === true ? read : shallow), access: "write" }] : [read];
     });
   });
+  const here: readonly Operand[] = deep?.here !== true ? [] : [
+    {
+      written: ".",
+      access: deep.changes === true ? "write" : "read",
+      sure: true,
+      ...level,
+      unless: found.map((o) => o.written),
+    },
+  ];
   const written = inPlace.flatMap((use): readonly Operand[] =>
-    use.value === undefined || program === "sed" || program === "find" ||
+    use.value === undefined || program === "sed" || program === "gsed" || program === "find" ||
       program === "git" && use.option === "config"
       ? []
       : [{ written: use.value, access: "write", sure: true }]
   );
-  return [...found, ...written];
+  const named = scriptFiles(program, argv).map((f): Operand => ({
+    written: f.path,
+    access: f.access,
+    sure: f.sure,
+  }));
+  return [...found, ...here, ...written, ...named];
 }
 
 function patternAt(program: string, argv: readonly string[]): number {

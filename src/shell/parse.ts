@@ -35,14 +35,16 @@ function depthOf(text: string, open: RegExp, close: string): number {
   return most;
 }
 
-/** Never throws, looks at nothing but the text. With errors the rest is only what was found until then. */
-export function parseShell(command: string): ShellText {
+/**
+ * Never throws, looks at nothing but the text. `leads` says to which file the path of a program leads, where links are
+ * followed: what that file does is looked at as well. With errors the rest is only what was found until then. */
+export function parseShell(command: string, leads?: (program: string) => string | undefined): ShellText {
   const unfit = textFault(command);
   if (unfit !== undefined) return refused(unfit);
   const script = parseScript(command);
   const nothing = script.commands.length === 0 ? nothingToRun(script) : undefined;
   if (nothing !== undefined) return refused(nothing);
-  const { parts, redirections, operands, faults, moved, effort } = collect(script, command);
+  const { parts, redirections, operands, faults, moved, effort } = collect(script, command, leads);
   const message = excess(effort);
   const errors = message === undefined ? unique(faults) : [{ code: "too_complex", message }];
   return { parts, redirections, operands, errors, moves: moved };

@@ -70,6 +70,7 @@ function inspect(args: Args, place: Place): Inspection {
     pathFact: (written, from) => pathFact(written, place, from),
     list: (folder) => readdirSync(folder),
     exists: (path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
+    isFolder,
   });
   const refused = refusal(place);
   return {
@@ -78,6 +79,14 @@ function inspect(args: Args, place: Place): Inspection {
     ...(box === undefined ? {} : { box }),
     errors: [...(refused === undefined ? [] : [refused]), ...outside, ...facts.errors],
   };
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch {
+    return false;
+  }
 }
 
 function refusal({ shellRefused: message }: Place) {

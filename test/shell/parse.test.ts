@@ -370,7 +370,32 @@ describe("parseShell() finds path operands", () => {
   const rows: [command: string, ...operands: string[]][] = [
     ["cat .env a", "read .env", "read a"],
     ["head -n 3 src/x", "read 3", "read src/x"],
-    ["grep -rn a/b src", "read src"],
+    ["grep -rn a/b src", "read src", "read . unless src"],
+    ["grep -n a/b src", "read src"],
+    ["rg x", "read ."],
+    ["git grep x", "read? x"],
+    ["git grep --untracked x", "read? x", "read . unless x"],
+    ["find . -type f", "read .", "read? f"],
+    ["cd sub; cat a", "read? sub", "read a", "read sub/a"],
+    ["for i in 1 2; do cat a; cd sub; done", "read a", "read? sub", "read sub/a", "read? sub/sub"],
+    ["cd a; cd ../b; cat /c", "read? a", "read ../b", "read a/../b", "read /c"],
+    ["git -C sub diff a", "read? a", "read? sub/a"],
+    [
+      "env -C sub cat a",
+      "read? sub",
+      "read? sub/sub",
+      "read? cat",
+      "read? sub/cat",
+      "read? a",
+      "read? sub/a",
+      "read a",
+      "read sub/a",
+    ],
+    ["sed '1r a' f", "read f", "read a"],
+    ["sed -n -e '/x/R a' -e 's/r/x/w b' f", "read /x/R a", "read s/r/x/w b", "read f", "read a", "write b"],
+    ["sed 's/r/x/' f", "read f"],
+    ['awk \'{ while ((getline l < "a") > 0) print l > "b" }\' f', "read f", "read a", "write b"],
+    ["awk 'BEGIN { f = \"a\"; getline < f }'", "read? a"],
     ["sed -n '/x/p' f", "read f"],
     ["sed -i s/a/b/ f", "read f", "write f"],
     ["cp a b", "read a", "write a", "read b", "write b"],
@@ -387,7 +412,9 @@ describe("parseShell() finds path operands", () => {
   for (const [command, ...expected] of rows) {
     test(command, () => {
       const found = parseShell(command).operands.map((o) =>
-        `${o.access}${o.sure ? "" : "?"} ${o.written}${o.glob === true ? "*" : ""}`
+        `${o.access}${o.sure ? "" : "?"} ${o.written}${o.glob === true ? "*" : ""}${
+          (o.unless ?? []).map((u) => ` unless ${u}`).join("")
+        }`
       );
       assertEquals([...new Set(found)], expected);
     });
