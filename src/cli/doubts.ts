@@ -1,7 +1,7 @@
 // What is legal in a policy and cannot have been meant, as it stands on this machine: skills, folders and files that are not
 // there, and commands that this version refuses.
 import { existsSync } from "node:fs";
-import { type Position, type Problem, showProblem } from "../core/problem.ts";
+import { type Position, type Problem, showProblems } from "../core/problem.ts";
 import type { Rule } from "../core/rule.ts";
 import { escapeLine } from "../core/text.ts";
 import { skillFolders } from "../load/locate.ts";
@@ -28,8 +28,8 @@ export function sayWarnings(
   loaded: LoadedCatalog,
 ): void {
   const warnings = [...found, ...doubts(settings, loaded)].filter((p) => p.severity === "warning");
-  for (const warning of inOrder(warnings, settings.policy.files)) {
-    output.note(output.paint.yellow(output.safe(showProblem(warning))));
+  for (const line of showProblems(inOrder(warnings, settings.policy.files))) {
+    output.note(output.paint.yellow(output.safe(line)));
   }
 }
 

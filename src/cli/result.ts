@@ -1,7 +1,7 @@
 // How a turn's end becomes an exit code, lines for people and the JSON result.
 import type { TurnEnd } from "../agent/turn.ts";
 import { exitCodes, type ExitName, exitNameOf } from "../core/outcome.ts";
-import { type Problem, showProblem } from "../core/problem.ts";
+import { type Problem, showProblems } from "../core/problem.ts";
 import type { Output } from "./output.ts";
 
 export const resultVersion = 1;
@@ -64,7 +64,7 @@ function reportFaults(output: Output, problems: readonly Problem[], json: boolea
   if (json) {
     output.result(`${JSON.stringify({ resultVersion, ok: false, exit, reason: "invalid", problems })}\n`);
   } else {
-    for (const problem of problems) output.note(output.safe(showProblem(problem)));
+    for (const line of showProblems(problems)) output.note(output.safe(line));
   }
   return exit;
 }

@@ -36,6 +36,15 @@ export function showProblem(problem: Problem): string {
   return `${place}${problem.severity}: ${problem.message}${expected}${hint} [${problem.code}]`;
 }
 
+const mostShown = 100;
+
+/** A line each, in their order; of more than a hundred the first hundred, errors before warnings, and how many are left. */
+export function showProblems(problems: readonly Problem[]): readonly string[] {
+  if (problems.length <= mostShown) return problems.map(showProblem);
+  const first = [...problems.filter(isError), ...problems.filter((p) => !isError(p))].slice(0, mostShown);
+  return [...first.map(showProblem), `… and ${problems.length - mostShown} more`];
+}
+
 /** The known key that was probably meant, within two edits or a shared prefix of four; undefined when none is near. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   let best: string | undefined;

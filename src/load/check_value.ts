@@ -253,7 +253,17 @@ function needsQuotes(node: Node, value: unknown): boolean {
   return [node, ...alternatives(node)].some((option) => faultOf(option, String(value)) === undefined);
 }
 
+/** Behind so many faults nobody reads what may have been meant, and looking for it takes longer than the rest. */
+const mostHints = 200;
+
 function unknownKey(walk: Walk, entries: { readonly [key: string]: Node }, path: YamlPath): Problem {
+  const fault = {
+    code: "unknown-key",
+    severity: "error",
+    message: `unknown key ${showPath(path)}`,
+    at: walk.document.keyAt(path),
+  } as const;
+  if (walk.problems.length >= mostHints) return fault;
   const key = String(path.at(-1));
   const offered = walk.options.offered ?? (() => true);
   const known = Object.keys(entries).filter((k) => offered([...path.slice(0, -1), k]));
@@ -266,13 +276,7 @@ function unknownKey(walk: Walk, entries: { readonly [key: string]: Node }, path:
     : known.length > 0
     ? `known here: ${listed(known)}`
     : undefined;
-  return {
-    code: "unknown-key",
-    severity: "error",
-    message: `unknown key ${showPath(path)}`,
-    at: walk.document.keyAt(path),
-    ...(hint === undefined ? {} : { hint }),
-  };
+  return hint === undefined ? fault : { ...fault, hint };
 }
 
 // Mappings with fixed keys in which the key is known; at most three.

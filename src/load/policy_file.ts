@@ -1,5 +1,4 @@
 // One policy file: text → typed data that knows where every value stands, or every fault in it at once.
-import { isMap, isScalar, parseDocument, visit } from "yaml";
 import * as v from "valibot";
 import type { LayerName } from "../core/decision.ts";
 import type { Loaded, Position, Problem } from "../core/problem.ts";
@@ -44,7 +43,7 @@ export function loadPolicyFile(
   version: string,
 ): LoadedFile {
   const parsed = parseYaml(text, file, policyCap);
-  if (!parsed.ok) return { ok: false, problems: explained(parsed.problems, text) };
+  if (!parsed.ok) return { ok: false, problems: explained(parsed.problems) };
   const document = parsed.value;
   const early = emptyFile(document) ?? tooNew(document, version);
   if (early !== undefined) return { ok: false, problems: [early] };
@@ -157,39 +156,12 @@ function visitKey(
   return { severity: "error", at: place === "key" ? document.keyAt(path) : document.at(path), ...said };
 }
 
-function explained(problems: readonly Problem[], text: string): readonly Problem[] {
-  const aliases = problems.filter((p) => p.code === "yaml-alias");
-  const atAlias = (p: Problem) => aliases.some((a) => a.at?.line === p.at?.line && a.at?.col === p.at?.col);
-  return problems.filter((p) => p.code !== "invalid-yaml" || !atAlias(p)).map((p) =>
+function explained(problems: readonly Problem[]): readonly Problem[] {
+  const place = (p: Problem) => `${p.at?.line}:${p.at?.col}`;
+  const aliases = new Set(problems.filter((p) => p.code === "yaml-alias").map(place));
+  return problems.filter((p) => p.code !== "invalid-yaml" || !aliases.has(place(p))).map((p) =>
     p.code === "yaml-alias"
       ? { ...p, hint: "put quotes around a text that starts with `*` or `&`, or write the value out" }
-      : withFirstKey(p, text)
+      : p
   );
-}
-
-// The parser names the second of two equal keys; whoever mends the file wants to see the first as well.
-function withFirstKey(problem: Problem, text: string): Problem {
-  if (problem.code !== "duplicate-key" || problem.at === undefined) return problem;
-  const { line, col } = problem.at;
-  const lines = text.split("\n");
-  const offset = lines.slice(0, line - 1).reduce((sum, l) => sum + l.length + 1, 0) + col - 1;
-  let first: number | undefined;
-  let name = "";
-  visit(parseDocument(text, { uniqueKeys: false, prettyErrors: false, logLevel: "silent" }), {
-    Map(_, map) {
-      const keys = map.items.map((item) => item.key).filter((k) => isScalar(k));
-      const second = keys.find((k) => k.range?.[0] === offset);
-      const earlier = keys.find((k) => second !== undefined && k !== second && k.value === second.value);
-      if (!isMap(map) || earlier?.range == null) return undefined;
-      first = text.slice(0, earlier.range[0]).split("\n").length;
-      name = String(earlier.value);
-      return visit.BREAK;
-    },
-  });
-  if (first === undefined) return problem;
-  return {
-    ...problem,
-    message: `the key \`${name}\` is set twice in one mapping, in line ${first} and in line ${line}`,
-    hint: "keep one of them",
-  };
 }

@@ -10,13 +10,18 @@ import type { YamlDocument, YamlPath } from "./yaml.ts";
 /** The sound part of a document, with the places of the whole, and what was taken out. */
 export type SoundPart = { readonly document: YamlDocument; readonly taken: readonly YamlPath[] };
 
+/** With more faults than these, what else may be wrong is of no use yet, and would take long to find. */
+const mostFaults = 200;
+
 /**
  * `refused` are paths of faults beyond the schema. Undefined when nothing useful is left. An entry of which a part is wrong
  * goes as a whole, and so do settings that are judged against each other.
  */
 export function soundPart(document: YamlDocument, refused: readonly YamlPath[]): SoundPart | undefined {
   if (!isObject(document.value)) return undefined;
+  if (refused.length > mostFaults) return undefined;
   const { issues = [] } = v.safeParse(policySchema, document.value);
+  if (issues.length > mostFaults) return undefined;
   const faults = issues.map((issue) => issue.path?.map((step) => step.key as string | number) ?? []);
   const taken = [...faults, ...refused].filter((path) => path.length > 0 && path[0] !== "version").map(
     unitOf,
@@ -100,8 +105,13 @@ export function withoutConsequences(
   taken: readonly YamlPath[],
   files: readonly PolicyFile[],
 ): readonly Problem[] {
-  const touched = (key: YamlPath) =>
-    taken.some((t) => startsWith(t, key) || startsWith(key, t)) || faultyEntry(problems, files, key);
+  const known = new Map<YamlPath, boolean>();
+  const touched = (key: YamlPath) => {
+    const found = known.get(key) ??
+      (taken.some((t) => startsWith(t, key) || startsWith(key, t)) || faultyEntry(problems, files, key));
+    known.set(key, found);
+    return found;
+  };
   return problems.filter((problem) => {
     // Which layer's word has an effect is not known before all of them are.
     if (problem.code === "no-effect") return taken.length === 0;

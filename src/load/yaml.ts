@@ -4,13 +4,14 @@ import {
   isAlias,
   isMap,
   isNode,
-  isPair,
   isScalar,
   isSeq,
   LineCounter,
   type Node,
+  type Pair,
   parseAllDocuments,
   visit,
+  type YAMLMap,
 } from "yaml";
 import { uniqueBy } from "../core/collection.ts";
 import type { Loaded, Position, Problem } from "../core/problem.ts";
@@ -53,7 +54,12 @@ export function parseYaml(text: string, file: string, maxBytes: number): Loaded<
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(1, line), col: Math.max(1, col) };
   };
-  const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, logLevel: "error" });
+  const documents = parseAllDocuments(text, {
+    lineCounter: lines,
+    uniqueKeys: false,
+    prettyErrors: false,
+    logLevel: "error",
+  });
   if (!Array.isArray(documents) || documents.length === 0) {
     const nowhere = { value: null, at: () => place(0), keyAt: () => place(0), scalar: () => undefined };
     return { ok: true, value: nowhere, problems: [] };
@@ -72,11 +78,7 @@ export function parseYaml(text: string, file: string, maxBytes: number): Loaded<
   }
   for (const fault of [...document.errors, ...document.warnings]) {
     problems.push({
-      code: fault.code === "DUPLICATE_KEY"
-        ? "duplicate-key"
-        : fault.code === "TAG_RESOLVE_FAILED"
-        ? "yaml-tag"
-        : "invalid-yaml",
+      code: fault.code === "TAG_RESOLVE_FAILED" ? "yaml-tag" : "invalid-yaml",
       severity: "error",
       message: fault.message.split("\n")[0] ?? fault.message,
       at: place(fault.pos[0]),
@@ -120,6 +122,9 @@ function refusedNodes(document: Document.Parsed, place: (offset: number) => Posi
     Alias(_, node) {
       problems.push(refused("yaml-alias", "aliases are not allowed", place(node.range?.[0] ?? 0)));
     },
+    Map(_, map) {
+      problems.push(...keysSetTwice(map, place));
+    },
     Pair(_, pair) {
       if (pair.key === null || isScalar(pair.key)) return;
       const offset = isNode(pair.key) ? pair.key.range?.[0] : undefined;
@@ -137,6 +142,29 @@ function refusedNodes(document: Document.Parsed, place: (offset: number) => Posi
     },
   });
   return problems;
+}
+
+// The parser compares every key of a mapping with every other, which takes minutes for a long one.
+function keysSetTwice(map: YAMLMap, place: (offset: number) => Position): Problem[] {
+  const first = new Map<string, Position>();
+  return map.items.flatMap(({ key }): Problem[] => {
+    if (!isScalar(key)) return [];
+    const name = String(key.value);
+    const at = place(key.range?.[0] ?? 0);
+    const before = first.get(name);
+    if (before === undefined) {
+      first.set(name, at);
+      return [];
+    }
+    return [{
+      code: "duplicate-key",
+      severity: "error",
+      message:
+        `the key \`${name}\` is set twice in one mapping, in line ${before.line} and in line ${at.line}`,
+      at,
+      hint: "keep one of them",
+    }];
+  });
 }
 
 // The parser recurses: a text with tens of thousands of open brackets would end the process, not the parse; and a run
@@ -167,9 +195,7 @@ function offsetOf(root: Node | null, path: YamlPath, want: "key" | "value"): num
   for (const [index, step] of path.entries()) {
     const last = index === path.length - 1;
     if (isMap(node)) {
-      const pair = node.items.find((item) =>
-        isPair(item) && isScalar(item.key) && String(item.key.value) === String(step)
-      );
+      const pair = pairsOf(node).get(String(step));
       if (pair === undefined) return offset;
       const key = isNode(pair.key) ? pair.key.range?.[0] : undefined;
       const value = isNode(pair.value) ? pair.value.range?.[0] : undefined;
@@ -185,6 +211,19 @@ function offsetOf(root: Node | null, path: YamlPath, want: "key" | "value"): num
     }
   }
   return offset;
+}
+
+// The places of all keys are asked for one by one.
+const pairs = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
+
+function pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
+  const known = pairs.get(map);
+  if (known !== undefined) return known;
+  const found = new Map(
+    map.items.flatMap((item) => isScalar(item.key) ? [[String(item.key.value), item]] : []),
+  );
+  pairs.set(map, found);
+  return found;
 }
 
 function scalarOf(document: Document.Parsed, path: YamlPath): YamlScalar | undefined {

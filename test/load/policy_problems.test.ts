@@ -75,3 +75,18 @@ describe("problems of policy files", () => {
     assertEquals(loaded.problems.map(show), ["too-large 1:1"]);
   });
 });
+
+test("every one of thousands of unknown keys is told with its place, and the first ones with what was meant", () => {
+  const yaml = `version: 1\n${Array.from({ length: 20_000 }, (_, i) => `l${i}: 1\n`).join("")}`;
+  const loaded = loadPolicyFile(yaml, "/etc/p0.yaml", "user", "0.1.0");
+  const { problems } = loaded;
+  assertEquals(
+    [
+      problems.length,
+      problems.filter((p) => p.hint !== undefined).length,
+      problems.filter((p, i) => p.at?.line !== i + 2).length,
+      !loaded.ok && loaded.rest === undefined,
+    ],
+    [20_000, 200, 0, true],
+  );
+});

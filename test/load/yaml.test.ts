@@ -12,6 +12,9 @@ const refused = [
   ["a tag", "a: !x 1\n", ["yaml-tag", "yaml-tag"]],
   ["a tag for bytes", "a: !!binary aGk=\n", ["yaml-tag"]],
   ["a key that is there twice", "a: 1\na: 2\n", ["duplicate-key"]],
+  ["a key that is there as a number and as a text", "1: a\n'1': b\n", ["duplicate-key"]],
+  ["a key that is there twice in a flow mapping", "a: {b: 1, c: 2, b: 3}\n", ["duplicate-key"]],
+  ["thousands of equal keys", "a: 1\n".repeat(20_000), Array(19_999).fill("duplicate-key")],
   ["a second document", "a: 1\n---\nb: 2\n", ["yaml-documents"]],
   ["a list as a key", "[a, b]: c\n", ["invalid-yaml"]],
   ["thousands of brackets", `a: ${"[".repeat(20_000)}`, ["invalid-yaml"]],
@@ -47,4 +50,13 @@ test("parseYaml() knows how a value is written", () => {
     { source: "1", cut: false },
     undefined,
   ]);
+});
+
+test("parseYaml() knows the place of each of thousands of keys", () => {
+  const loaded = parseYaml(Array.from({ length: 20_000 }, (_, i) => `k${i}: 1\n`).join(""), "f", 300_000);
+  assert(loaded.ok);
+  const wrong = Array.from({ length: 20_000 }, (_, i) => i).filter((i) =>
+    loaded.value.keyAt([`k${i}`]).line !== i + 1 || loaded.value.at([`k${i}`]).line !== i + 1
+  );
+  assertEquals(wrong, []);
 });

@@ -111,7 +111,7 @@ describe("loadScript()", () => {
       "s.yaml:1:33: error: `[0].fail.status` is `200`; expected a status from 400 [wrong-value]",
     ]],
     ["a duplicate key", "- text: a\n  text: b\n", [
-      "s.yaml:2:3: error: Map keys must be unique [duplicate-key]",
+      "s.yaml:2:3: error: the key `text` is set twice in one mapping, in line 1 and in line 2; keep one of them [duplicate-key]",
     ]],
   ];
   for (const [name, text, shown] of problems) {

@@ -6,7 +6,7 @@ import { clearSkills } from "../../agent/skill_desk.ts";
 import { requestedFault } from "../../agent/triggers.ts";
 import { runTurn, type TurnEnd } from "../../agent/turn.ts";
 import { exitCodes } from "../../core/outcome.ts";
-import { nearest, showProblem } from "../../core/problem.ts";
+import { nearest, showProblems } from "../../core/problem.ts";
 import { stateFolder } from "../../load/locate.ts";
 import { terminalApprover } from "../approver.ts";
 import type { CommandModule, Context } from "../command.ts";
@@ -204,7 +204,7 @@ async function reload(chat: Chat, how?: "rescan"): Promise<void> {
   const settings = await loadSettings(chat.context, chat.options, asking, "silent");
   const problems = settings.ok ? await chat.session.adopt(settings.value, how) : settings.problems;
   if (problems.length === 0) return;
-  for (const problem of problems) output.note(output.paint.yellow(output.safe(showProblem(problem))));
+  for (const line of showProblems(problems)) output.note(output.paint.yellow(output.safe(line)));
   output.note(output.paint.yellow("the changed policy was not taken; the one before stays in force"));
 }
 

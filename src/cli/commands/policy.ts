@@ -1,7 +1,8 @@
 // `writ policy check|show`: is it right, and what is in force, with the place where each value is written. What else can be
 // done with a policy is in files of its own.
+import { resolve } from "node:path";
 import { exitCodes } from "../../core/outcome.ts";
-import { isError, type Problem, showPosition, showProblem } from "../../core/problem.ts";
+import { isError, type Problem, showPosition, showProblems } from "../../core/problem.ts";
 import {
   collect,
   type CommandModule,
@@ -10,6 +11,7 @@ import {
   withPolicyOptions,
 } from "../command.ts";
 import { loadCatalog, missingForced } from "../catalog.ts";
+import { findRoot, projectPolicy, realOr } from "../../load/locate.ts";
 import { inOrder } from "../../load/policy_merge.ts";
 import { doubts } from "../doubts.ts";
 import type { Output } from "../output.ts";
@@ -37,7 +39,9 @@ type ShowOptions = PolicyOptions & { readonly origin?: boolean };
 async function check(context: Context, files: readonly string[], options: PolicyOptions): Promise<number> {
   const { output } = context;
   const json = options.json === true;
-  const policies = files.reduce<readonly string[]>((all, file) => collect(file, all), options.policy ?? []);
+  const named = files.reduce<readonly string[]>((all, file) => collect(file, all), options.policy ?? []);
+  // The workspace's own file is read as that of the project in any case, and is no user's beside it.
+  const policies = named.filter((file) => !isOwn(context, file, options));
   const given = policies.length > 0 ? { policy: policies } : {};
   // Checking starts nothing of what it reads, so it needs no trust.
   const settings = await loadSettings(
@@ -67,15 +71,20 @@ async function check(context: Context, files: readonly string[], options: Policy
     );
     return exitCodes.done;
   }
-  for (const warning of found) output.note(output.safe(showProblem(warning)));
+  for (const line of showProblems(found)) output.note(output.safe(line));
   for (const file of policy.files) output.result(`${output.safe(`ok  ${file.layer}  ${file.path}`)}\n`);
   if (policy.files.length === 0) output.result("ok  no policy files; the embedded values are in force\n");
   return exitCodes.done;
 }
 
+function isOwn({ host }: Context, file: string, options: PolicyOptions): boolean {
+  const root = findRoot(resolve(host.cwd, options.directory ?? "."), realOr(host.home));
+  return root.ok && realOr(resolve(host.cwd, file)) === realOr(projectPolicy(root.value));
+}
+
 function listFaults(output: Output, problems: readonly Problem[], json: boolean): number {
   if (json) return reportProblems(output, problems, true);
-  for (const problem of problems) output.note(output.safe(showProblem(problem)));
+  for (const line of showProblems(problems)) output.note(output.safe(line));
   output.note(problems.length === 1 ? "1 problem" : `${problems.length} problems`);
   return exitCodes.usage;
 }
