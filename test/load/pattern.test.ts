@@ -83,3 +83,20 @@ test("compilePattern() refuses what is not linear", () => {
     assertThrows(() => compilePattern(source, { ignoreCase: true }), Error);
   }
 });
+
+test("where a match is, which is slow, is looked for only in a text that holds one", () => {
+  let sought = 0;
+  const matcher = RE2JS.prototype.matcher;
+  RE2JS.prototype.matcher = function (text) {
+    sought++;
+    return matcher.call(this, text);
+  };
+  try {
+    const pattern = compilePattern("(a+)+$", { ignoreCase: true });
+    const long = "a".repeat(50_000);
+    assertEquals([pattern.find(`${long}!`), sought], [undefined, 0]);
+    assertEquals([pattern.find(long), sought], [[0, 50_000], 1]);
+  } finally {
+    RE2JS.prototype.matcher = matcher;
+  }
+});
