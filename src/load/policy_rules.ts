@@ -202,7 +202,27 @@ function compileMatchers(
   const except = mapping.except === undefined
     ? undefined
     : compile(written.kind, asList(mapping.except), ["except"], Array.isArray(mapping.except));
+  if (except !== undefined && takesAll(except)) {
+    report({
+      code: "dead-rule",
+      message: "the rule can never match: its `except` takes out everything",
+      hint: "narrow `except`, or remove the rule",
+    }, ["except"]);
+  }
   return { main, except };
+}
+
+function takesAll(except: Compiled): boolean {
+  switch (except.kind) {
+    case "command":
+      return except.entries.some((c) => c.words.length === 0 && c.assignments.length === 0 && c.rest);
+    case "path":
+      return except.entries.some((p) => p.source === "/**");
+    case "host":
+      return except.entries.some((h) => h.kind === "any");
+    case "skill":
+      return false;
+  }
 }
 
 function backslash(text: string): MatcherFault {

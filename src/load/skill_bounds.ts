@@ -86,6 +86,8 @@ function takeLast(parts: string[]): string {
 function isEntry(part: string): boolean {
   if (/^[A-Za-z][\w.:-]*$/.test(part)) return true;
   const [, name, inner] = /^([\p{L}\p{N}_.:*/@-]+)(\([\s\S]+\))?$/u.exec(part) ?? [];
+  // A glob would open tools that nobody listed; servers hand out theirs under one name.
+  if (name?.includes("*") === true && !isWildcardEntry(name) && !/^mcp(__|\.)/.test(name)) return false;
   return name !== undefined && /[\p{L}*]/u.test(name) &&
     (inner === undefined || balanced(inner.slice(1, -1)));
 }
