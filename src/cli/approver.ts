@@ -10,10 +10,14 @@ export const nobody: Approver = {
   ask: async () => ({ allow: false, answer: { by: "non_interactive" } }),
 };
 
-/** The default answer is no, and a no can carry a reason that the model sees: `n use the staging branch`. */
-export function terminalApprover(terminal: Terminal, output: Output): Approver {
+/**
+ * The default answer is no, and a no can carry a reason that the model sees: `n use the staging branch`. The terminal is
+ * opened at the first question: until then it stays as it is, also for a run in the background or one that is killed.
+ */
+export function terminalApprover(open: () => Terminal, output: Output): Approver {
   return {
     async ask(approval, signal) {
+      const terminal = open();
       await terminal.discardTyped();
       for (const line of describeApproval(approval, output.paint)) output.note(line);
       const letters = approval.always === undefined ? "y/s/N" : "y/s/a/N";

@@ -99,7 +99,7 @@ describe("terminalApprover()", () => {
     } as unknown as Terminal;
     const output = { note: () => {}, paint: colors.createColors(false) } as unknown as Output;
     const signal = new AbortController().signal;
-    const approver = terminalApprover(terminal, output);
+    const approver = terminalApprover(() => terminal, output);
     assertEquals((await approver.ask(approval, signal)).allow, false);
     assertEquals((await approver.ask(everything, signal)).answer.scope, "always");
     assertEquals(prompts, ["  allow? [y/s/N] ", "  allow? [y/s/a/N] "]);
@@ -108,7 +108,10 @@ describe("terminalApprover()", () => {
   test("takes the end of the input for a no", async () => {
     const terminal = { ask: async () => undefined, discardTyped: async () => {} } as unknown as Terminal;
     const output = { note: () => {}, paint: colors.createColors(false) } as unknown as Output;
-    const answer = await terminalApprover(terminal, output).ask(everything, new AbortController().signal);
+    const answer = await terminalApprover(() => terminal, output).ask(
+      everything,
+      new AbortController().signal,
+    );
     assertEquals(answer, { allow: false, answer: { by: "user" } });
   });
 });

@@ -60,7 +60,7 @@ async function talk(context: Context, options: TurnOptions): Promise<number> {
     const opened = await openSession(context, settings.value, catalog, {
       ...options,
       mode: "interactive",
-      approver: terminalApprover(terminal, output),
+      approver: terminalApprover(() => terminal, output),
       keepsAnswers: true,
       listeners: [liveView(context)],
     });

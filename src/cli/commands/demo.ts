@@ -20,6 +20,7 @@ import { renderEvent } from "../render.ts";
 import { exitOf, reportEnd, reportProblems, reportUsage } from "../result.ts";
 import { loadSettings } from "../settings.ts";
 import { openTerminal } from "../terminal.ts";
+import { toJsonLine } from "../json_line.ts";
 
 export const demo: CommandModule = {
   define(command, context, done) {
@@ -76,7 +77,7 @@ async function show(context: Context, options: DemoOptions): Promise<number> {
     if (!settings.ok) return reportProblems(output, settings.problems, false);
     const opened = await openSession(inner, settings.value, loadCatalog(settings.value), {
       mode: terminal === undefined ? "unattended" : "interactive",
-      approver: terminal === undefined ? nobody : terminalApprover(terminal, output),
+      approver: terminal === undefined ? nobody : terminalApprover(() => terminal, output),
       ...(live ? {} : { script: stage.script }),
       listeners: [(event) => narrate(output, event)],
     });
@@ -143,17 +144,15 @@ function report(context: Context, session: Session, { folder }: Stage, options: 
   const exit = sound ? asTold ? exitCodes.done : exitCodes.bug : exitCodes.audit;
   if (options.json === true) {
     output.result(
-      `${
-        JSON.stringify({
-          ok: sound && asTold,
-          folder,
-          log: session.logPath,
-          events: events.length,
-          allowed,
-          denied,
-          failed,
-        })
-      }\n`,
+      toJsonLine({
+        ok: sound && asTold,
+        folder,
+        log: session.logPath,
+        events: events.length,
+        allowed,
+        denied,
+        failed,
+      }),
     );
     return exit;
   }

@@ -81,7 +81,7 @@ export async function runOnce(
     const opened = await openSession(context, settings.value, catalog, {
       ...options,
       mode: interactive ? "interactive" : "unattended",
-      approver: openOnce === undefined ? nobody : terminalApprover(openOnce(), output),
+      approver: openOnce === undefined ? nobody : terminalApprover(openOnce, output),
       keepsAnswers: interactive,
       listeners: options.quiet === true || json ? [] : [liveView(context)],
     });
