@@ -107,7 +107,7 @@ Usage: writ <command> [options]
 
 ${lines.join("\n")}
 
-Every command takes --json and --help. Topics: writ help
+Every command takes --help, all but chat --json. Topics: writ help
 Results go to standard output, everything else to standard error. Exit codes: writ help exit-codes
 `;
 }
