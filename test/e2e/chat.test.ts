@@ -188,6 +188,33 @@ describe("a question at the terminal", () => {
     });
   }
 
+  test.skipIf(noTerminal)(
+    "what was typed before the first question of a run is no answer either",
+    async () => {
+      await withMachine(async (m) => {
+        m.write("repo/work.sh", "touch ready\nuntil [ -e go ]; do sleep 0.02; done\n");
+        const calls = [{ shell: { command: "bash work.sh" } }, write("a.txt")];
+        m.write("replies.yaml", JSON.stringify([{ calls }, { text: "not written" }]));
+        const policy = m.write(
+          "policy.yaml",
+          `version: 1\n${script}sandbox: {mode: "off"}\npermissions: {allow: ["shell(bash work.sh)"]}\n`,
+        );
+        const talk = atTerminal(m, `"${binary}" run --policy "${policy}" go`);
+        await eventually(() => existsSync(join(m.repo, "ready")));
+        talk.type(`y${enter}y`);
+        await talk.until("y\ny");
+        m.write("repo/go", "");
+        await talk.until("allow? [");
+        talk.type(enter);
+        await talk.until("not written");
+        await talk.ended;
+        await soundLog(m);
+        assertEquals(answers(m).at(-1), ["deny", { by: "user" }]);
+        assertEquals(existsSync(join(m.repo, "a.txt")), false);
+      });
+    },
+  );
+
   test.skipIf(noTerminal)("Ctrl-C at it cancels the turn, and the chat goes on", async () => {
     await withMachine(async (m) => {
       const talk = chat(m, [{ calls: [write("a.txt")] }, { text: "the next" }]);
@@ -594,6 +621,32 @@ describe("interrupts at the terminal", () => {
     });
   });
 });
+
+test.skipIf(noTerminal)(
+  "a run that asks nothing leaves the terminal alone, even when it is killed",
+  async () => {
+    await withMachine(async (m) => {
+      m.write("repo/work.sh", "echo $$ > child\ntouch ready\nexec sleep 1000\n");
+      m.write(
+        "replies.yaml",
+        JSON.stringify([{ calls: [{ shell: { command: "bash work.sh", timeout: 600 } }] }]),
+      );
+      const policy = m.write(
+        "policy.yaml",
+        `version: 1\n${script}sandbox: {mode: "off"}\npermissions: {allow: ["shell(bash work.sh)"]}\n`,
+      );
+      const run = `sh -c "echo \\$\\$ > pid; exec \"${binary}\" run --policy \"${policy}\" go"`;
+      const talk = atTerminal(m, `stty -a > before; ${run}; echo "ended $?"; stty -a > after`);
+      await eventually(() => existsSync(join(m.repo, "ready")));
+      const pids = ["pid", "child"].map((f) => Number(readFileSync(join(m.repo, f), "utf8")));
+      for (const pid of pids) process.kill(pid, "SIGKILL");
+      await talk.until("ended 137");
+      await talk.ended;
+      const [before, after] = ["before", "after"].map((f) => readFileSync(join(m.repo, f), "utf8"));
+      assertEquals(after, before);
+    });
+  },
+);
 
 describe("trust", () => {
   const brought = 'version: 1\npermissions: {deny: ["read_file(src/**)"]}\n';
