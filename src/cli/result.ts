@@ -3,6 +3,7 @@ import type { TurnEnd } from "../agent/turn.ts";
 import { exitCodes, type ExitName, exitNameOf } from "../core/outcome.ts";
 import { type Problem, showProblems } from "../core/problem.ts";
 import type { Output } from "./output.ts";
+import { toJsonLine } from "./json_line.ts";
 
 export const resultVersion = 1;
 
@@ -21,29 +22,25 @@ export type SessionRef = {
 /** One line of JSON: what a script wants to know of a run. */
 export function resultJson(end: TurnEnd, session: SessionRef): string {
   const exit = exitOf(end);
-  return `${
-    JSON.stringify({
-      resultVersion,
-      ok: exit === "done",
-      exit: exitCodes[exit],
-      reason: end.stop,
-      ...(end.message === undefined ? {} : { message: end.message }),
-      result: end.text,
-      usage: end.usage,
-      denied: end.denied,
-      skills: session.skills,
-      session: session.id,
-      log: session.log,
-      head: { seq: session.seq, hash: session.hash },
-    })
-  }\n`;
+  return toJsonLine({
+    resultVersion,
+    ok: exit === "done",
+    exit: exitCodes[exit],
+    reason: end.stop,
+    ...(end.message === undefined ? {} : { message: end.message }),
+    result: end.text,
+    usage: end.usage,
+    denied: end.denied,
+    skills: session.skills,
+    session: session.id,
+    log: session.log,
+    head: { seq: session.seq, hash: session.hash },
+  });
 }
 
 /** The same for an answer that took no turn, such as a list. */
 export function answerJson(text: string): string {
-  return `${
-    JSON.stringify({ resultVersion, ok: true, exit: exitCodes.done, reason: "final", result: text })
-  }\n`;
+  return toJsonLine({ resultVersion, ok: true, exit: exitCodes.done, reason: "final", result: text });
 }
 
 /** What is wrong before anything ran: to stderr as lines, or to stdout as JSON. */
@@ -62,7 +59,7 @@ function reportFaults(output: Output, problems: readonly Problem[], json: boolea
   // A log that cannot be written or does not hold is not a slip of the operator's.
   const exit = problems.some((p) => p.code.startsWith("log_")) ? exitCodes.audit : exitCodes.usage;
   if (json) {
-    output.result(`${JSON.stringify({ resultVersion, ok: false, exit, reason: "invalid", problems })}\n`);
+    output.result(toJsonLine({ resultVersion, ok: false, exit, reason: "invalid", problems }));
   } else {
     for (const line of showProblems(problems)) output.note(output.safe(line));
   }

@@ -136,6 +136,11 @@ export function escapeLine(text: string): string {
   return escapeTerminal(text).replace(/\n/g, "\\n").replace(/\t/g, "\\t");
 }
 
+/** The same JSON with these characters as escapes: in JSON that has no blanks around its values, they stand in texts only. */
+export function escapeJson(json: string): string {
+  return json.replace(unprintable, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 /** Text for inside an XML-like fence of a prompt: it can neither close nor open one. */
 export function escapeFence(text: string): string {
   return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");

@@ -14,6 +14,7 @@ import { explainCall, explanationLines } from "../explain_call.ts";
 import { reportProblems, reportSlip } from "../result.ts";
 import { loadSettings, type Settings } from "../settings.ts";
 import { askSkills } from "../skill_words.ts";
+import { toJsonLine } from "../json_line.ts";
 
 type ExplainOptions = PolicyOptions & { readonly message?: string; readonly unattended?: boolean };
 
@@ -66,7 +67,7 @@ async function explainOne(
   }
   const mode = options.unattended === true ? "unattended" : "interactive";
   const call = await explainCall(settings.value, found, args, mode, systemNetwork(context.host.env));
-  if (json) output.result(`${JSON.stringify(call)}\n`);
+  if (json) output.result(toJsonLine(call));
   else output.result(`${explanationLines(call).join("\n")}\n`);
   return exitCodes.done;
 }
@@ -100,14 +101,12 @@ function explainMessage(context: Context, settings: Settings, message: string, j
   const { tokens } = listing(policy, loaded);
   if (json) {
     output.result(
-      `${
-        JSON.stringify({
-          message,
-          skills: [...forced, ...hits],
-          catalogTokens: tokens,
-          tools: policy.tools.enabled,
-        })
-      }\n`,
+      toJsonLine({
+        message,
+        skills: [...forced, ...hits],
+        catalogTokens: tokens,
+        tools: policy.tools.enabled,
+      }),
     );
     return exitCodes.done;
   }

@@ -3,6 +3,7 @@ import { exitCodes } from "../../core/outcome.ts";
 import { nearest } from "../../core/problem.ts";
 import type { CommandModule } from "../command.ts";
 import { helpTopics } from "../help_topics.ts";
+import { toJsonLine } from "../json_line.ts";
 
 export const help: CommandModule = {
   define(command, { output }, done) {
@@ -23,7 +24,7 @@ export const help: CommandModule = {
           );
           return done(exitCodes.usage);
         }
-        if (json === true) output.result(`${JSON.stringify(topic ?? { topics: helpTopics })}\n`);
+        if (json === true) output.result(toJsonLine(topic ?? { topics: helpTopics }));
         else output.result(topic?.text.replace(/^<!--.*-->\n/gm, "") ?? listTopics());
         done(exitCodes.done);
       });

@@ -19,6 +19,7 @@ import { reportProblems } from "../result.ts";
 import { loadSettings } from "../settings.ts";
 import { defineDiff } from "./policy_diff.ts";
 import { defineLint } from "./policy_lint.ts";
+import { toJsonLine } from "../json_line.ts";
 
 export const policy: CommandModule = {
   define(command, context, done) {
@@ -60,14 +61,12 @@ async function check(context: Context, files: readonly string[], options: Policy
   if (found.some(isError)) return listFaults(output, found, json);
   if (json) {
     output.result(
-      `${
-        JSON.stringify({
-          ok: true,
-          files: policy.files,
-          revision: policy.revision,
-          warnings: found,
-        })
-      }\n`,
+      toJsonLine({
+        ok: true,
+        files: policy.files,
+        revision: policy.revision,
+        warnings: found,
+      }),
     );
     return exitCodes.done;
   }
@@ -96,9 +95,7 @@ async function show(context: Context, options: ShowOptions): Promise<number> {
   const { origin, policy } = settings.value;
   if (options.json === true) {
     output.result(
-      `${
-        JSON.stringify({ revision: policy.revision, files: policy.files, root: policy.root, values: origin })
-      }\n`,
+      toJsonLine({ revision: policy.revision, files: policy.files, root: policy.root, values: origin }),
     );
     return exitCodes.done;
   }

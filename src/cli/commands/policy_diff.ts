@@ -24,6 +24,7 @@ import { collect, type Context, type PolicyOptions, withPolicyOptions } from "..
 import { exampleCalls, type PastCall, recordedCalls } from "../recorded_calls.ts";
 import { reportProblems, resultVersion } from "../result.ts";
 import { loadSettings, type Settings } from "../settings.ts";
+import { toJsonLine } from "../json_line.ts";
 
 type DiffOptions = PolicyOptions & { readonly against?: readonly string[]; readonly dir?: string };
 /** One call that is decided otherwise; `times` is how often it was met. */
@@ -75,7 +76,7 @@ async function diff(context: Context, old: string, next: string, options: DiffOp
   const skipped = calls.length - known.length;
   if (json) {
     output.result(
-      `${JSON.stringify({ resultVersion, ok: true, calls: known.length, skipped, changed: changes })}\n`,
+      toJsonLine({ resultVersion, ok: true, calls: known.length, skipped, changed: changes }),
     );
   } else report(context, changes, known.length, skipped);
   return changes.length === 0 ? exitCodes.done : exitCodes.differs;

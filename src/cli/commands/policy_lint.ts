@@ -8,6 +8,7 @@ import { parseShell } from "../../shell/parse.ts";
 import { collect, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
 import { reportProblems, resultVersion } from "../result.ts";
 import { loadSettings } from "../settings.ts";
+import { toJsonLine } from "../json_line.ts";
 
 type LintOptions = PolicyOptions & { readonly strict?: boolean };
 
@@ -42,7 +43,7 @@ async function lint(context: Context, files: readonly string[], options: LintOpt
   ];
   const code = options.strict === true && findings.length > 0 ? exitCodes.usage : exitCodes.done;
   if (json) {
-    output.result(`${JSON.stringify({ resultVersion, ok: code === exitCodes.done, findings })}\n`);
+    output.result(toJsonLine({ resultVersion, ok: code === exitCodes.done, findings }));
     return code;
   }
   for (const finding of findings) output.result(`${output.safe(showProblem(finding))}\n`);

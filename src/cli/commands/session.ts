@@ -18,6 +18,7 @@ import {
 } from "../command.ts";
 import { renderEvent } from "../render.ts";
 import { loadSettings } from "../settings.ts";
+import { toJsonLine } from "../json_line.ts";
 
 export const session: CommandModule = {
   define(command, context, done) {
@@ -107,7 +108,7 @@ function list(context: Context, dir: string, options: DirOptions & { readonly li
     };
   });
   if (options.json === true) {
-    context.output.result(`${JSON.stringify({ sessions: rows })}\n`);
+    context.output.result(toJsonLine({ sessions: rows }));
     return exitCodes.done;
   }
   if (rows.length === 0) context.output.note(`no sessions in ${dir}`);
@@ -132,7 +133,7 @@ function show(
   const path = logPath(dir, id);
   const { events, damage, tornBytes } = checkChain(readLog(path));
   if (options.events === true || options.json === true) {
-    for (const event of events) context.output.result(`${JSON.stringify(event)}\n`);
+    for (const event of events) context.output.result(toJsonLine(event));
   } else {
     for (const event of events) {
       for (const line of describe(context, event)) context.output.result(`${line}\n`);
@@ -200,7 +201,7 @@ function verify(context: Context, dir: string, id: string | undefined, options: 
     }`;
     if (options.json !== true) context.output.result(`${shown}\n`);
   }
-  if (options.json === true) context.output.result(`${JSON.stringify({ sessions: reports })}\n`);
+  if (options.json === true) context.output.result(toJsonLine({ sessions: reports }));
   if (reports.length === 0) context.output.note(`no sessions in ${dir}`);
   return reports.every((r) => r.result === "consistent") ? exitCodes.done : exitCodes.audit;
 }

@@ -10,6 +10,7 @@ import { withoutSecrets } from "../secrets.ts";
 import { loadSettings } from "../settings.ts";
 import { listSkills } from "../skill_words.ts";
 import { runOnce, type RunOptions, withRunOptions } from "./run.ts";
+import { toJsonLine } from "../json_line.ts";
 
 export const skill: CommandModule = {
   define(command, context, done) {
@@ -46,7 +47,7 @@ async function list(context: Context, options: PolicyOptions): Promise<number> {
       ...rest,
       patterns: patterns.map((p) => p.source),
     }));
-    output.result(`${JSON.stringify({ skills, absent: catalog.absent, errors, warnings })}\n`);
+    output.result(toJsonLine({ skills, absent: catalog.absent, errors, warnings }));
     return exitCodes.done;
   }
   output.result(`${listSkills(catalog, settings.value.policy.skills.triggers)}\n`);
@@ -80,7 +81,7 @@ async function show(context: Context, name: string, options: PolicyOptions): Pro
   if (!read.ok) return reportSlip(output, read.message, json);
   if (json) {
     const { patterns, ...rest } = found;
-    output.result(`${JSON.stringify({ ...rest, patterns: patterns.map((p) => p.source), ...read.body })}\n`);
+    output.result(toJsonLine({ ...rest, patterns: patterns.map((p) => p.source), ...read.body }));
     return exitCodes.done;
   }
   const facts: readonly (readonly [string, string])[] = [

@@ -3,6 +3,7 @@ import process from "node:process";
 import type { CommandModule } from "../command.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { version } from "../version.ts";
+import { toJsonLine } from "../json_line.ts";
 
 export const versionCommand: CommandModule = {
   define(command, { host, output }, done) {
@@ -10,7 +11,7 @@ export const versionCommand: CommandModule = {
       ({ json }) => {
         const runtime = { bun: process.versions["bun"] ?? null, deno: process.versions["deno"] ?? null };
         const whole = { version, platform: host.platform, ...runtime, policyVersion: 1 };
-        output.result(json === true ? `${JSON.stringify(whole)}\n` : `writ ${version}\n`);
+        output.result(json === true ? toJsonLine(whole) : `writ ${version}\n`);
         done(exitCodes.done);
       },
     );
