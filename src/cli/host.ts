@@ -69,10 +69,10 @@ export function stdinKind(): "terminal" | "pipe" | "file" | "none" {
   }
 }
 
-/** Environment that would let code into this process before it can look: refused at start. */
+/** Environment that lets code into this process, some of it before this is looked at: refused at start. */
 export function environmentFaults(env: Host["env"]): readonly string[] {
   const faults: string[] = [];
-  for (const name of ["BUN_OPTIONS", "BUN_BE_BUN"]) {
+  for (const name of ["BUN_OPTIONS", "BUN_BE_BUN", "BUN_INSPECT"]) {
     if (env[name] !== undefined && env[name] !== "") {
       faults.push(`the environment variable ${name} is set; unset it`);
     }

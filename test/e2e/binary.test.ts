@@ -187,6 +187,11 @@ describe("in a hostile checkout", () => {
 
 describe("the environment at start", () => {
   const cases: readonly (readonly [string, { readonly [name: string]: string }, string])[] = [
+    [
+      "BUN_INSPECT",
+      { BUN_INSPECT: "127.0.0.1:0/writ" },
+      "the environment variable BUN_INSPECT is set; unset it",
+    ],
     ["BUN_OPTIONS", { BUN_OPTIONS: "--smol" }, "the environment variable BUN_OPTIONS is set; unset it"],
     [
       "NODE_TLS_REJECT_UNAUTHORIZED=0",
