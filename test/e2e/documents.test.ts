@@ -111,6 +111,14 @@ const table: { readonly [command: string]: How } = {
   },
   "writ policy diff": { run: (m) => m.writ(["policy", "diff"]), code: 2 },
   "writ skill list": { run: (m) => m.writ(["skill", "list"]), says: "mainline-guardian" },
+  "writ run": {
+    run: (m) => m.writ(["run", ...laptop, ...review], { input: "review this PR" }),
+    says: "PASS",
+  },
+  "writ session verify": {
+    run: async (m) => await afterRun(m, () => m.writ(["session", "verify"])),
+    says: "consistent",
+  },
   "writ session list": { run: (m) => m.writ(["session", "list"]) },
   "writ session show ID": {
     run: async (m) => await afterRun(m, (id) => m.writ(["session", "show", id])),
