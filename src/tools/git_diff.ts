@@ -136,14 +136,21 @@ async function diff(
     ...f,
     path: top === "/" ? `/${f.name}` : `${top}/${f.name}`,
   }));
-  const readable = files.filter((f) => at.mayRead(f.path));
+  // Git cannot be asked for a name whose bytes were lost in reading it: such a change would be missing without a word.
+  const unnamed = files.filter((f) => f.name.includes("\ufffd"));
+  const readable = files.filter((f) => !unnamed.includes(f) && at.mayRead(f.path));
   const refused = files.filter((f) => !at.mayRead(f.path)).map((f) => showPath(f.path, at));
   const notes: string[] = [];
+  if (unnamed.length > 0) {
+    const names = some(unnamed.map((f) => showPath(f.path, at)));
+    notes.push(`changed but not shown, since their names are not UTF-8: ${names}; rename them to see them`);
+  }
   if (refused.length > 0) notes.push(`left out because rules refuse reading them: ${some(refused)}`);
   const untracked = sides.workingTree ? await untrackedFiles(git, within) : [];
   if (untracked.length > 0) notes.push(`untracked, so in no diff: ${some(untracked)}`);
   const data = { files: readable.length, leftOut: refused, untracked: untracked.length };
-  if (readable.length === 0) return noDifference(sides, path, notes, data, at);
+  const whole = unnamed.length === 0;
+  if (readable.length === 0) return noDifference(sides, path, { notes, whole }, data, at);
   const counts = readable.map((f) => `${f.added}\t${f.removed}\t${showPath(f.path, at)}`);
   if (listed.cut || readable.length > mostFiles) {
     notes.unshift(
@@ -165,7 +172,7 @@ async function diff(
   ]);
   if (result.exit !== 0) return gitFailed(result);
   // The list may hold files of which only the times differ.
-  if (result.stdout === "") return noDifference(sides, path, notes, data, at);
+  if (result.stdout === "") return noDifference(sides, path, { notes, whole }, data, at);
   const { text, cut } = capText(result.stdout, at.shell.maxOutput);
   if (cut) {
     notes.unshift(
@@ -174,7 +181,7 @@ async function diff(
       }\n`,
     );
   }
-  const partial = cut || result.cut;
+  const partial = cut || result.cut || !whole;
   return done(text + (notes.length === 0 ? "" : `${text.endsWith("\n") ? "" : "\n"}${brackets(notes)}`), {
     data,
     ...(partial ? { partial } : {}),
@@ -184,13 +191,14 @@ async function diff(
 function noDifference(
   sides: Sides,
   path: string,
-  notes: readonly string[],
+  { notes, whole }: { readonly notes: readonly string[]; readonly whole: boolean },
   data: Json,
   at: ToolContext,
 ): ToolOutcome {
   const where = path === at.root ? "" : ` in ${showPath(path, at)}`;
   const hint = "give a ref such as HEAD~1 or main...HEAD to look further back";
-  return done(brackets([`no differences between ${sides.shown}${where}; ${hint}`, ...notes]), {
+  const none = whole ? "no differences" : "no differences that can be shown";
+  return done(brackets([`${none} between ${sides.shown}${where}; ${hint}`, ...notes]), {
     data,
     partial: true,
   });

@@ -2,7 +2,8 @@
 import { describe, test } from "bun:test";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { Buffer } from "node:buffer";
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { eventsOf, type Machine, soundLog, withMachine } from "../support/machine.ts";
@@ -541,6 +542,33 @@ describe("tool calls", () => {
         assertEquals(readFileSync(join(m.repo, "odd", name), "utf8"), "the new word\n", name);
       }
       assertEquals(readFileSync(join(m.repo, 'odd/more/ö "\n.txt'), "utf8"), "x");
+    });
+  });
+
+  test("to git_diff do not pass over a change in a file whose name is not UTF-8, and it is no evidence", async () => {
+    await withMachine(async (m) => {
+      const odd = Buffer.concat([Buffer.from(`${m.repo}/odd`), Buffer.from([0xff]), Buffer.from(".sh")]);
+      writeFileSync(odd, "echo good\n");
+      m.git("add", "--all");
+      m.git("commit", "--quiet", "-m", "odd");
+      writeFileSync(odd, "echo bad\n");
+      const rest =
+        "skills: {forced: [{id: g, before: [write_file], evidence: [git_diff]}]}\npermissions: {allow: [write_file]}\n";
+      const replies =
+        "- call: {git_diff: {}}\n- call: {write_file: {path: b.txt, content: x}}\n- text: done\n";
+      for (const others of [0, 1]) {
+        if (others > 0) m.write("repo/src/a.txt", "one\nthree\n");
+        const [diff, write] = await resultsOf(m, replies, rest);
+        assertStringIncludes(
+          diff?.result ?? "",
+          "changed but not shown, since their names are not UTF-8: odd\ufffd.sh; rename them to see them",
+        );
+        assertEquals([diff?.partial, diff?.result.includes("+three"), write?.code], [
+          true,
+          others > 0,
+          "denied",
+        ]);
+      }
     });
   });
 
