@@ -105,7 +105,7 @@ describe("writ explain", () => {
         /^ {3}leads to {2}\/.*\/x$/m,
       ]],
       ["a private address in another spelling", ["fetch_url", "http://2130706433/"], [
-        /^deny by rule builtin\.private \(fetch_url\(@private\)\) at \(built in\):1:1: a private or loopback address$/m,
+        /^deny by rule builtin\.private \(fetch_url\(@private\)\), built in: a private or loopback address$/m,
         /^1\. host `127\.0\.0\.1` of `http:\/\/2130706433\/`, private or loopback: deny \(risk network\)$/m,
       ]],
       ["a near miss", ["shell", "git stash"], [
