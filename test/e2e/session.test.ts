@@ -52,7 +52,7 @@ describe("writ session", () => {
       assertEquals(rows.map((r) => r.split("  ")[0]), [second, first]);
       assertMatch(
         rows[0] ?? "",
-        /^\S+ {2}\d{4}-\d\d-\d\dT\S+Z {2}1 turns {2}\d+ events {2}the second\\nmessage$/,
+        /^\S+ {2}\d{4}-\d\d-\d\dT\S+Z {2}1 turn {2}\d+ events {2}the second\\nmessage$/,
       );
       const json = await m.writ(["session", "list", "--json"]);
       const { sessions } = JSON.parse(json.stdout);

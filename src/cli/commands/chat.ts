@@ -6,6 +6,7 @@ import { clearSkills } from "../../agent/skill_desk.ts";
 import { requestedFault } from "../../agent/triggers.ts";
 import { runTurn, type TurnEnd } from "../../agent/turn.ts";
 import { exitCodes } from "../../core/outcome.ts";
+import { plural } from "../../core/plural.ts";
 import { nearest, showProblems } from "../../core/problem.ts";
 import { stateFolder } from "../../load/locate.ts";
 import { terminalApprover } from "../approver.ts";
@@ -188,7 +189,7 @@ function statusLines(chat: Chat): readonly string[] {
   const { state } = agent.recorder;
   const skills = state.active.map((s) => `${s.name} (${s.trigger}, ${s.scope})`).join(", ");
   return [
-    `session  ${chat.session.id}, ${state.turn.number} turns, ${state.seq} events`,
+    `session  ${chat.session.id}, ${plural(state.turn.number, "turn")}, ${plural(state.seq, "event")}`,
     `policy   ${agent.policy.name ?? "(unnamed)"} ${agent.policy.revision.slice(0, 12)}`,
     `model    ${agent.model.provider}/${agent.policy.model.name || agent.model.provider}`,
     `skills   ${skills === "" ? "none active" : skills}`,

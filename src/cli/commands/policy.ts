@@ -1,5 +1,6 @@
 // `writ policy check|show`: is it right, and what is in force, with the place where each value is written. What else can be
 // done with a policy is in files of its own.
+import { plural } from "../../core/plural.ts";
 import { resolve } from "node:path";
 import { exitCodes } from "../../core/outcome.ts";
 import { isError, type Problem, showPosition, showProblems } from "../../core/problem.ts";
@@ -84,7 +85,7 @@ function isOwn({ host }: Context, file: string, options: PolicyOptions): boolean
 function listFaults(output: Output, problems: readonly Problem[], json: boolean): number {
   if (json) return reportProblems(output, problems, true);
   for (const line of showProblems(problems)) output.note(output.safe(line));
-  output.note(problems.length === 1 ? "1 problem" : `${problems.length} problems`);
+  output.note(plural(problems.length, "problem"));
   return exitCodes.usage;
 }
 

@@ -5,6 +5,7 @@ import { LogFailure } from "../../agent/ports.ts";
 import { replay } from "../../agent/open.ts";
 import type { Event } from "../../core/event.ts";
 import { exitCodes } from "../../core/outcome.ts";
+import { plural } from "../../core/plural.ts";
 import { escapeLine, escapeTerminal } from "../../core/text.ts";
 import { sessionsFolder } from "../../load/locate.ts";
 import { type ChainReport, checkChain } from "../../store/chain.ts";
@@ -116,7 +117,7 @@ function list(context: Context, dir: string, options: DirOptions & { readonly li
     const state = row.damaged ? " DAMAGED" : row.open ? " open" : "";
     const message = escapeLine(row.message);
     context.output.result(
-      `${row.id}  ${row.startedAt}  ${row.turns} turns  ${row.events} events${state}  ${
+      `${row.id}  ${row.startedAt}  ${plural(row.turns, "turn")}  ${plural(row.events, "event")}${state}  ${
         message.length > 60 ? `${message.slice(0, 59)}…` : message
       }\n`,
     );
