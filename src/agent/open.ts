@@ -4,6 +4,7 @@ import type { Agent } from "./agent.ts";
 import { closeTurn } from "./turn.ts";
 import { missingForced } from "../core/catalog.ts";
 import type { Event, SessionFacts } from "../core/event.ts";
+import { sessionForced } from "../core/policy.ts";
 import type { Problem } from "../core/problem.ts";
 import { emptySession, reduce, type SessionState } from "../core/session.ts";
 
@@ -41,7 +42,7 @@ export async function openSession(agent: Agent, options: OpenOptions): Promise<r
 /** Makes the skills that policy forces active and ends those that it no longer does. */
 export async function forceSkills(agent: Agent): Promise<readonly Problem[]> {
   const { recorder, policy } = agent;
-  const wanted = policy.skills.forced.filter((f) => f.when.at === "session");
+  const wanted = sessionForced(policy.skills);
   for (
     const skill of recorder.state.active.filter((s) => s.forced && !wanted.some((f) => f.skill === s.name))
   ) {

@@ -4,7 +4,7 @@ import type { Agent } from "../agent/agent.ts";
 import type { Place, ShellSettings, ToolContext } from "../agent/ports.ts";
 import type { Recorder } from "../agent/recorder.ts";
 import { renderListing } from "../core/listing.ts";
-import type { Policy } from "../core/policy.ts";
+import { type Policy, sessionForced } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
 import { identity } from "../core/prompt.ts";
 import { compileAllowedTool } from "../load/allowed_tool.ts";
@@ -119,7 +119,7 @@ function shellOf(context: Context, settings: Settings): ShellSettings {
 
 /** The catalog as the model sees it, and what had no room in it. */
 export function listing(policy: Policy, { catalog }: LoadedCatalog) {
-  const session = policy.skills.forced.filter((f) => f.when.at === "session").map((f) => f.skill);
+  const session = sessionForced(policy.skills).map((f) => f.skill);
   return renderListing(catalog.items, {
     budgetTokens: policy.skills.listingTokens,
     forcedNames: new Set(policy.skills.forced.map((f) => f.skill)),

@@ -7,6 +7,7 @@ import { type Cause, showCause } from "../core/decision.ts";
 import { explain, explainParts, type Explanation, type PartExplanation } from "../core/explain.ts";
 import type { Facts, Mode } from "../core/facts.ts";
 import { emptyGateState } from "../core/gate.ts";
+import { sessionForced } from "../core/policy.ts";
 import type { Args } from "../core/message.ts";
 import { type NearMiss, nearMisses, showNearMiss } from "../core/near_miss.ts";
 import { showPosition } from "../core/problem.ts";
@@ -71,7 +72,7 @@ export async function explainCall(
 }
 
 function forcedSkills(settings: Settings): readonly StandingSkill[] {
-  const forced = settings.policy.skills.forced.filter((f) => f.when.at === "session");
+  const forced = sessionForced(settings.policy.skills);
   if (forced.length === 0) return [];
   const { catalog } = loadCatalog(settings);
   return forced.flatMap((entry): StandingSkill[] => {

@@ -9,7 +9,7 @@ import type { GlobBase } from "./glob.ts";
 import { walkGlob } from "./glob_walk.ts";
 import type { Layer } from "./policy.ts";
 import { type Position, showPosition } from "./problem.ts";
-import { hostMatches, type HostPattern, type Rule } from "./rule.ts";
+import { hostMatches, type HostPattern, type Reach, type Rule, toolMatches } from "./rule.ts";
 import { canonicalJson, wildcard } from "./text.ts";
 
 /** What kept a rule from matching. */
@@ -130,7 +130,7 @@ function nearestSubject(
 function missOf(search: Search, layer: number, rule: Rule, subject: Subject): Miss | undefined {
   const { root } = search.standing;
   const facts = rule.effect === "allow" ? search.allowing : search.facts;
-  if (!namesTool(rule, facts, subject)) return undefined;
+  if (!toolMatches(rule, facts, subject, reachOf(rule))) return undefined;
   const matches = rule.effect === "allow"
     ? covering([rule], facts, subject, root).length > 0
     : restricts(rule, facts, subject, root);
@@ -151,17 +151,12 @@ function delegateMiss(search: Search, layer: number, rule: Rule, subject: Subjec
   };
 }
 
-function namesTool(rule: Rule, facts: Facts, subject: Subject): boolean {
-  const names = subject.kind !== "path" || subject.tool === facts.tool
-    ? [facts.tool]
-    : rule.effect === "allow"
-    ? [subject.tool]
-    : [subject.tool, facts.tool];
-  return names.some((name) => rule.tools.some((glob) => wildcard(glob, name)));
+function reachOf(rule: Rule): Reach {
+  return rule.effect === "allow" ? "allow" : "restrict";
 }
 
 function subjectMiss(rule: Rule, subject: Subject, base: GlobBase): Miss | undefined {
-  const reach = rule.effect === "allow" ? "allow" : "restrict";
+  const reach = reachOf(rule);
   const kinds = [rule.command, rule.path, rule.host, rule.exceptCommand, rule.exceptPath, rule.exceptHost];
   if (kinds.every((k) => k === undefined)) return undefined;
   switch (subject.kind) {

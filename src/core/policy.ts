@@ -37,6 +37,11 @@ export type ForcedSkill = {
   readonly when: { readonly at: "session" } | { readonly at: "gate"; readonly gate: string };
 };
 
+/** The skills that are in force from the first request of a session on. */
+export function sessionForced(settings: Pick<SkillSettings, "forced">): readonly ForcedSkill[] {
+  return settings.forced.filter((f) => f.when.at === "session");
+}
+
 export type SkillTrigger = {
   readonly skill: string;
   readonly layer: LayerName | "skill";

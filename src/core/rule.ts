@@ -83,9 +83,11 @@ export function namesExactly(m: Matchers, subject: Subject): boolean {
   }
 }
 
-// A redirection inside a shell command is judged as write_file. Rules that restrict may name either tool; a rule that
-// allows must name the one that says what happens.
-function toolMatches(m: Matchers, facts: Facts, subject: Subject, reach: Reach): boolean {
+/**
+ * Whether the rule speaks of the subject's tool. A redirection inside a shell command is judged as write_file: rules that
+ * restrict may name either tool; a rule that allows must name the one that says what happens.
+ */
+export function toolMatches(m: Matchers, facts: Facts, subject: Subject, reach: Reach): boolean {
   if (subject.kind !== "path") return namesTool(m, facts.tool);
   return namesTool(m, subject.tool) || (reach === "restrict" && namesTool(m, facts.tool));
 }

@@ -1,4 +1,5 @@
 // `writ explain`: what the policy decides on a call and why, or which skills a message would load. Nothing runs.
+import { sessionForced } from "../../core/policy.ts";
 import type { Args } from "../../core/message.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { isObject } from "../../core/text.ts";
@@ -91,7 +92,7 @@ function explainMessage(context: Context, settings: Settings, message: string, j
   const loaded = loadCatalog(settings);
   const asked = askSkills(loaded.catalog, message, []);
   if (asked.kind === "fault") return reportSlip(output, asked.message, json);
-  const forced = policy.skills.forced.filter((f) => f.when.at === "session").map((f) => ({
+  const forced = sessionForced(policy.skills).map((f) => ({
     skill: f.skill,
     by: "policy",
     at: f.at,
