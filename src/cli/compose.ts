@@ -11,8 +11,7 @@ import type { Loaded, Problem } from "../core/problem.ts";
 import { sessionsFolder } from "../load/locate.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { beforeImages } from "../store/before_images.ts";
-import { createLog, listSessions, type Opened, readLog, resumeLog } from "../store/session_log.ts";
-import { checkChain } from "../store/chain.ts";
+import { createLog, listSessions, type Opened, readFirstEvent, resumeLog } from "../store/session_log.ts";
 import { listing, makeAgent } from "./agent_parts.ts";
 import { loadCatalog, type LoadedCatalog, missingForced } from "./catalog.ts";
 import type { Context } from "./command.ts";
@@ -193,7 +192,7 @@ function newestOf(dir: string, root: string): string {
 // What cannot be read or does not begin as a session is none that could be continued.
 function workspaceOf(path: string): string | undefined {
   try {
-    const [first] = checkChain(readLog(path)).events;
+    const first = readFirstEvent(path);
     return first?.type === "session.started" ? first.data.workspace : undefined;
   } catch (error) {
     if (error instanceof LogFailure) return undefined;

@@ -9,6 +9,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
   rmdirSync,
   rmSync,
   statSync,
@@ -115,6 +116,34 @@ export function readLog(path: string): Uint8Array {
     throw cannot("read", path, error);
   }
 }
+
+/** The event with which a log begins, without reading the rest; undefined when it does not begin with a sound one. */
+export function readFirstEvent(path: string): Event | undefined {
+  let file: number;
+  try {
+    file = openSync(path, "r");
+  } catch (error) {
+    throw cannot("read", path, error);
+  }
+  try {
+    const buffer = new Uint8Array(longestFirstLine);
+    let length = 0;
+    while (length < buffer.length) {
+      const count = readSync(file, buffer, length, Math.min(65_536, buffer.length - length), length);
+      const end = buffer.subarray(length, length + count).indexOf(0x0a);
+      if (end >= 0) return checkChain(buffer.subarray(0, length + end + 1)).events[0];
+      if (count === 0) return undefined;
+      length += count;
+    }
+    return undefined;
+  } catch (error) {
+    throw cannot("read", path, error);
+  } finally {
+    closeSync(file);
+  }
+}
+/** What a session starts with is short; a longer line is no such event. */
+const longestFirstLine = 1024 * 1024;
 
 export function logPath(dir: string, id: string): string {
   const path = join(dir, id, "log.jsonl");

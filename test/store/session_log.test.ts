@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { LogFailure } from "../../src/agent/ports.ts";
 import type { Draft } from "../../src/core/event.ts";
 import { checkChain } from "../../src/store/chain.ts";
-import { createLog, listSessions, readLog, resumeLog } from "../../src/store/session_log.ts";
+import { createLog, listSessions, readFirstEvent, readLog, resumeLog } from "../../src/store/session_log.ts";
 
 let dir = "";
 beforeEach(() => {
@@ -117,6 +117,18 @@ describe("session log", () => {
     for (const id of ["nope", "../s1", "", "a/b", "."]) {
       const error = assertThrows(() => resumeLog(dir, id), LogFailure) as LogFailure;
       assertEquals(error.code, "no_session");
+    }
+  });
+
+  test("readFirstEvent() gives the first event, whatever comes after it", () => {
+    const path = written(["a", "x".repeat(200_000)]);
+    const [first] = checkChain(readLog(path)).events;
+    assertEquals(readFirstEvent(path), first);
+    writeFileSync(path, `${readFileSync(path, "utf8").split("\n")[0]}\nnot an event\n`);
+    assertEquals(readFirstEvent(path), first);
+    for (const broken of ["", "no line", "not an event\n"]) {
+      writeFileSync(path, broken);
+      assertEquals(readFirstEvent(path), undefined);
     }
   });
 
