@@ -2,7 +2,8 @@
 import { type AllowedTool, type Bound, bounds } from "../core/bound.ts";
 import type { Standing } from "../core/decide.ts";
 import type { Facts } from "../core/facts.ts";
-import { gateBlocks, gatesOf, type GateState } from "../core/gate.ts";
+import { gateBlocks, gatesOf } from "../core/gate.ts";
+import type { GateState } from "../core/gate_state.ts";
 import type { Policy } from "../core/policy.ts";
 import type { ActiveSkill } from "../core/session.ts";
 

@@ -6,7 +6,7 @@ import { decide } from "../core/decide.ts";
 import { type Cause, showCause } from "../core/decision.ts";
 import { explain, explainParts, type Explanation, type PartExplanation } from "../core/explain.ts";
 import type { Facts, Mode } from "../core/facts.ts";
-import { emptyGateState } from "../core/gate.ts";
+import { emptyGateState } from "../core/gate_state.ts";
 import { sessionForced } from "../core/policy.ts";
 import type { Args } from "../core/message.ts";
 import { type NearMiss, nearMisses, showNearMiss } from "../core/near_miss.ts";

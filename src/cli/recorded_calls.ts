@@ -1,7 +1,7 @@
 // Calls to decide again: those that a session's log holds, with what stood beside them, and the examples of rules.
 import { emptySession, reduce } from "../core/session.ts";
 import type { Event } from "../core/event.ts";
-import { emptyGateState, type GateState } from "../core/gate.ts";
+import { emptyGateState, type GateState } from "../core/gate_state.ts";
 import type { Mode } from "../core/facts.ts";
 import type { Args } from "../core/message.ts";
 import type { StandingSkill } from "../agent/standing.ts";

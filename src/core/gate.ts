@@ -4,24 +4,9 @@ import { needsNaming } from "./command.ts";
 import { isInner, isOperand, restricts, topParts } from "./covering.ts";
 import type { Cause } from "./decision.ts";
 import type { Facts } from "./facts.ts";
+import { type GateState, staleFloor } from "./gate_state.ts";
 import type { Gate } from "./policy.ts";
 import { matchesSubject, type Rule } from "./rule.ts";
-
-/** What a session's log says about gates; seq numbers order everything. */
-export type GateState = {
-  /** Newest completed call for each evidence pattern, by evidenceMark. */
-  readonly marks: { readonly [mark: string]: { readonly call: string; readonly seq: number } };
-  readonly verdicts: {
-    readonly [skill: string]: readonly { readonly outcome: string; readonly seq: number }[];
-  };
-  /** Everything up to here is stale: a call of risk write or higher started, or the session was resumed. */
-  readonly staleUpTo: number;
-  /** A gated call makes stale what other gates hold, not what it stands on itself: until `at` moves on, `floor` holds. */
-  readonly spared: { readonly [gate: string]: { readonly at: number; readonly floor: number } };
-  /** Up to here the evidence of this gate was used by a gated call. */
-  readonly usedUpTo: { readonly [gate: string]: number };
-};
-export const emptyGateState: GateState = { marks: {}, verdicts: {}, staleUpTo: 0, spared: {}, usedUpTo: {} };
 
 export type GateBlock = { readonly gate: Gate; readonly missing: readonly string[] };
 
@@ -117,10 +102,4 @@ function coversWhole(rule: Rule, facts: Facts, root: string): boolean {
   if (facts.subjects.some(isInner) && tops.every((top) => needsNaming(top.part) !== undefined)) return false;
   const judged = facts.subjects.filter((s) => !isOperand(s) && !isInner(s));
   return judged.length > 0 && judged.every((s) => matchesSubject(rule, facts, s, "allow", root));
-}
-
-/** Up to here what this gate holds is stale. */
-export function staleFloor(gate: string, state: GateState): number {
-  const spared = state.spared[gate];
-  return spared?.at === state.staleUpTo ? spared.floor : state.staleUpTo;
 }

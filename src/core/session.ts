@@ -1,6 +1,6 @@
 // The state of a session is a fold of its events; this reducer is the only writer.
 import type { Denial, Event, EventData, SessionFacts, TriggerKind } from "./event.ts";
-import { emptyGateState, type GateState, staleFloor } from "./gate.ts";
+import { emptyGateState, type GateState, reduceGates } from "./gate_state.ts";
 import { renderEnvironment } from "./prompt.ts";
 import { skillMarker } from "./skill.ts";
 import { addUsage, type AssistantBlock, noUsage, type Usage } from "./message.ts";
@@ -86,12 +86,13 @@ export const emptySession: SessionState = {
 };
 
 export function reduce(state: SessionState, event: Event): SessionState {
-  const next = { ...state, seq: event.seq, hash: event.hash };
+  const gates = reduceGates(state.gates, event);
+  const next = { ...state, seq: event.seq, hash: event.hash, gates };
   switch (event.type) {
     case "session.started":
       return { ...next, id: event.session, startedAt: event.ts, facts: event.data };
     case "session.resumed":
-      return { ...next, facts: event.data, gates: { ...state.gates, staleUpTo: event.seq } };
+      return { ...next, facts: event.data };
     case "user.message":
       return startTurn(next, event.data.content);
     case "skill.loaded":
@@ -102,7 +103,7 @@ export function reduce(state: SessionState, event: Event): SessionState {
         active: state.active.filter((s) => s.name !== event.data.name),
       };
     case "skill.completed":
-      return completeSkill(next, event.data, event.seq);
+      return completeSkill(next, event.data);
     case "context.built":
       return { ...next, requestSeq: event.seq };
     case "model.completed":
@@ -112,7 +113,7 @@ export function reduce(state: SessionState, event: Event): SessionState {
     case "tool.started":
       return toolStarted(next, event.data, event.seq);
     case "tool.completed":
-      return toolCompleted(next, event.data, event.seq);
+      return withResult(next, { call: event.data.call, ok: event.data.ok, content: event.data.result });
     case "tool.interrupted":
       return withResult(next, {
         call: event.data.call,
@@ -120,7 +121,7 @@ export function reduce(state: SessionState, event: Event): SessionState {
         content: event.data.started
           ? "[interrupted: the call was running when the session ended; whether it had an effect is not known]"
           : "[interrupted: the call was not started]",
-      }, event.data.started ? event.seq : 0);
+      });
     case "turn.completed":
       return endTurn(next);
     case "session.recovered":
@@ -191,12 +192,10 @@ function endSkill(state: SessionState, name: string): SessionState {
   return { ...state, transcript };
 }
 
-function completeSkill(state: SessionState, data: EventData["skill.completed"], seq: number): SessionState {
-  const verdicts = [...(state.gates.verdicts[data.name] ?? []), { outcome: data.outcome, seq }];
+function completeSkill(state: SessionState, data: EventData["skill.completed"]): SessionState {
   return {
     ...state,
     active: state.active.map((s) => (s.name === data.name ? { ...s, outcome: data.outcome } : s)),
-    gates: { ...state.gates, verdicts: { ...state.gates.verdicts, [data.name]: verdicts } },
   };
 }
 
@@ -229,41 +228,17 @@ function withDenial(denied: readonly Denial[], data: EventData["permission.resol
 
 function toolStarted(state: SessionState, data: EventData["tool.started"], seq: number): SessionState {
   const awaiting = state.turn.awaiting.map((c) => (c.id === data.call ? { ...c, started: true } : c));
-  // What may change the world makes earlier evidence stale; evidence does not, and a gated call keeps its own.
-  const changes = data.risk !== "read" && data.evidence === undefined;
-  const gates = changes ? madeStale(state.gates, seq, data.gates ?? []) : state.gates;
   const changedAt = data.risk === "read" ? state.turn.changedAt : seq;
-  return { ...state, gates, turn: { ...state.turn, awaiting, changedAt } };
+  return { ...state, turn: { ...state.turn, awaiting, changedAt } };
 }
 
-function madeStale(gates: GateState, seq: number, sparing: readonly string[]): GateState {
-  const spared = Object.fromEntries(
-    sparing.map((gate) => [gate, { at: seq, floor: staleFloor(gate, gates) }]),
-  );
-  return { ...gates, staleUpTo: seq, spared };
-}
-
-function toolCompleted(state: SessionState, data: EventData["tool.completed"], seq: number): SessionState {
-  const next = withResult(state, { call: data.call, ok: data.ok, content: data.result }, 0);
-  // A gated call that was cut off may have had its effect: it uses the gate up as one that ended well.
-  if (!data.ok && data.code !== "timeout" && data.code !== "cancelled") return next;
-  const marks = { ...next.gates.marks };
-  for (const mark of data.ok ? data.evidence ?? [] : []) marks[mark] = { call: data.call, seq };
-  const usedUpTo = { ...next.gates.usedUpTo };
-  for (const gate of data.gates ?? []) usedUpTo[gate] = seq;
-  return { ...next, gates: { ...next.gates, marks, usedUpTo } };
-}
-
-// A call whose outcome is unknown may have changed anything.
 function withResult(
   state: SessionState,
   result: { readonly call: string; readonly ok: boolean; readonly content: string },
-  staleUpTo: number,
 ): SessionState {
   return {
     ...state,
     transcript: [...state.transcript, { kind: "result", ...result }],
-    gates: staleUpTo > 0 ? { ...state.gates, staleUpTo } : state.gates,
     turn: { ...state.turn, awaiting: state.turn.awaiting.filter((c) => c.id !== result.call) },
   };
 }

@@ -6,7 +6,7 @@ import { hostFacts } from "../../src/agent/inspect.ts";
 import type { Tool } from "../../src/agent/ports.ts";
 import { runPrepared } from "../../src/agent/tool_call.ts";
 import type { HostFact } from "../../src/core/facts.ts";
-import { emptyGateState } from "../../src/core/gate.ts";
+import { emptyGateState } from "../../src/core/gate_state.ts";
 import { type Grant, grantFor } from "../../src/core/grant.ts";
 import { type Entries, layerOf, ruleOf } from "../support/rules.ts";
 

@@ -5,7 +5,7 @@ import type { Agent } from "../../src/agent/agent.ts";
 import { repeatWatch, runCalls } from "../../src/agent/calls.ts";
 import type { Inspection, Tool } from "../../src/agent/ports.ts";
 import type { Risk } from "../../src/core/decision.ts";
-import { emptyGateState } from "../../src/core/gate.ts";
+import { emptyGateState } from "../../src/core/gate_state.ts";
 import { layerOf } from "../support/rules.ts";
 
 function toolOf(name: string, risk: Risk, said: string[], more: Partial<Tool> = {}): Tool {

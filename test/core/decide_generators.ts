@@ -7,7 +7,7 @@ import { type CommandPattern, parseCommandPattern } from "../../src/core/command
 import { commandRisk, strongest } from "../../src/core/command_risk.ts";
 import type { Effect, LayerName, Risk } from "../../src/core/decision.ts";
 import type { Facts, HostFact, Part, PathFact, Subject } from "../../src/core/facts.ts";
-import type { GateState } from "../../src/core/gate.ts";
+import type { GateState } from "../../src/core/gate_state.ts";
 import type { DefaultEffects, Gate, Layer } from "../../src/core/policy.ts";
 import type { Args } from "../../src/core/message.ts";
 import type { HostPattern, Matchers, PathPattern, Rule } from "../../src/core/rule.ts";

@@ -5,7 +5,7 @@ import { matchesCommand, needsNaming } from "../../src/core/command.ts";
 import { commandRisk } from "../../src/core/command_risk.ts";
 import type { Cause, Effect, Risk } from "../../src/core/decision.ts";
 import type { Facts, Part, Subject } from "../../src/core/facts.ts";
-import type { GateState } from "../../src/core/gate.ts";
+import type { GateState } from "../../src/core/gate_state.ts";
 import type { Gate, Layer, SkillSettings } from "../../src/core/policy.ts";
 import type { HostPattern, Matchers, PathPattern, Rule } from "../../src/core/rule.ts";
 

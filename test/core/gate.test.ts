@@ -2,14 +2,8 @@ import { assertEquals } from "@std/assert";
 import { describe, test } from "bun:test";
 import fc from "fast-check";
 import type { Facts, Part, Subject } from "../../src/core/facts.ts";
-import {
-  emptyGateState,
-  evidenceMarks,
-  gateBlocks,
-  gatesOf,
-  gateVotes,
-  missingEvidence,
-} from "../../src/core/gate.ts";
+import { evidenceMarks, gateBlocks, gatesOf, gateVotes, missingEvidence } from "../../src/core/gate.ts";
+import { emptyGateState } from "../../src/core/gate_state.ts";
 import type { Gate } from "../../src/core/policy.ts";
 import type { Matchers } from "../../src/core/rule.ts";
 import { command, part, pathGlob, root, rule, tries } from "./decide_generators.ts";
