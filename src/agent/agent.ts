@@ -27,6 +27,10 @@ export type Agent = {
   readonly model: Model;
   /** Built-in tools that exist, in the order in which they are offered. */
   readonly tools: readonly Tool[];
+  /** Tools of servers, as they were when the session opened; offered after the built-in ones. */
+  readonly serverTools: readonly Tool[];
+  /** The command tools that a skill brings, in the order of its tools.json; offered while it is active. */
+  commandTools(skill: string): readonly Tool[];
   readonly approver: Approver;
   readonly clock: Clock;
   /** 0 ≤ n < 1, for jitter. */

@@ -3,6 +3,7 @@ import type { Effect } from "../core/decision.ts";
 import type { Facts, HostFact, Mode } from "../core/facts.ts";
 import type { Args } from "../core/message.ts";
 import { messageOf } from "../core/thrown.ts";
+import { identityOf } from "./offered.ts";
 import type { Inspection, Network, Place, Tool } from "./ports.ts";
 
 export type CallSite = {
@@ -62,7 +63,7 @@ export function hostFacts(tool: string, host: HostFact, site: Omit<CallSite, "pl
 
 function factsOf(tool: Tool, args: Args, site: CallSite, inspection: Inspection): Facts {
   return {
-    tool: tool.name,
+    tool: identityOf(tool),
     args,
     risk: inspection.risk,
     subjects: inspection.subjects,

@@ -41,7 +41,10 @@ export class ModelFailure extends Error {
 
 /** A tool is a value. Expected failures are outcomes with `ok: false`, never throws. */
 export type Tool = {
+  /** As the model calls it. */
   readonly name: string;
+  /** What rules, bounds, evidence and the log know it by, such as `skill.<name>.<tool>`; absent: `name`. */
+  readonly identity?: string;
   readonly description: string;
   readonly inputSchema: InputSchema;
   /** Runs alone: not side by side with other reads. */

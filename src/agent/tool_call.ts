@@ -3,6 +3,7 @@ import type { Agent } from "./agent.ts";
 import { answerFor, asksAlways, type Resolved, type Waiting } from "./approval.ts";
 import { activateForGate, skillDesk } from "./skill_desk.ts";
 import { hostFacts, inspectCall, inspectOffline } from "./inspect.ts";
+import { identityOf } from "./offered.ts";
 import type { Tool, ToolContext, ToolOutcome } from "./ports.ts";
 import { standingOf } from "./standing.ts";
 import { decide, type Standing } from "../core/decide.ts";
@@ -36,8 +37,12 @@ export type Looked =
  * Looks without asking anything of the network and without recording. `sideBySide`: the call may run beside other reads.
  */
 export function lookAt(agent: Agent, block: CallBlock, offered: readonly Tool[]): Looked {
-  const call: ToolCall = { id: block.id, tool: block.name, args: block.input };
-  const tool = offered.find((t) => t.name === call.tool);
+  const tool = offered.find((t) => t.name === block.name);
+  const call: ToolCall = {
+    id: block.id,
+    tool: tool === undefined ? block.name : identityOf(tool),
+    args: block.input,
+  };
   if (tool === undefined) {
     const names = offered.map((t) => t.name).join(", ");
     const content = `no tool \`${block.name}\`; available: ${names}`;

@@ -4,12 +4,12 @@ import { activateFor, type Requested } from "./triggers.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { modelStep } from "./model_step.ts";
 import { repeatWatch, runCalls } from "./calls.ts";
-import type { Tool } from "./ports.ts";
+import { offeredTools, toDefinition } from "./offered.ts";
 import { faultStop, limitStop, type Stop, stopFor } from "./stop.ts";
 import type { TurnHooks } from "./tool_call.ts";
 import { buildContext } from "../core/context.ts";
 import type { Denial, StopReason } from "../core/event.ts";
-import { noUsage, type ToolDefinition, type Usage } from "../core/message.ts";
+import { noUsage, type Usage } from "../core/message.ts";
 import { finalText, type SessionState } from "../core/session.ts";
 
 export type TurnEnd = {
@@ -52,21 +52,21 @@ export async function runTurn(agent: Agent, input: TurnInput): Promise<TurnEnd> 
 }
 
 async function iterate(agent: Agent, signal: AbortSignal, deadline: Deadline): Promise<Stop> {
-  const hooks: TurnHooks = {
-    signal: AbortSignal.any([signal, deadline.signal]),
-    offered: offeredTools(agent),
-    waiting: (work) => deadline.waiting(work),
-  };
+  const either = AbortSignal.any([signal, deadline.signal]);
   const repeats = repeatWatch();
-  const definitions = hooks.offered.map(toDefinition);
   for (let iteration = 1;; iteration++) {
-    hooks.signal.throwIfAborted();
+    either.throwIfAborted();
+    const hooks: TurnHooks = {
+      signal: either,
+      offered: offeredTools(agent),
+      waiting: (work) => deadline.waiting(work),
+    };
     const { limits, model } = agent.policy;
     if (iteration > limits.iterations) return limitStop("iterations", iteration, limits.iterations);
     const context = buildContext({
       state: agent.recorder.state,
       stable: agent.stable,
-      tools: definitions,
+      tools: hooks.offered.map(toDefinition),
       model: model.name,
       maxOutputTokens: model.maxOutputTokens,
     });
@@ -93,21 +93,6 @@ async function iterate(agent: Agent, signal: AbortSignal, deadline: Deadline): P
     const stop = await runCalls(agent, hooks, calls, repeats);
     if (stop !== undefined) return stop;
   }
-}
-
-function offeredTools(agent: Agent): readonly Tool[] {
-  const { enabled } = agent.policy.tools;
-  return agent.tools.filter((tool) => {
-    if (tool.engine !== true) return enabled.includes(tool.name);
-    if (tool.name === "load_skill") {
-      return agent.policy.skills.modelChoice && agent.catalog.items.some((s) => s.modelInvocable);
-    }
-    return agent.catalog.items.length > 0;
-  });
-}
-
-function toDefinition(tool: Tool): ToolDefinition {
-  return { name: tool.name, description: tool.description, inputSchema: tool.inputSchema };
 }
 
 /** Tokens spent when they reach the cap; what is read from a cache counts a tenth. */

@@ -66,6 +66,8 @@ export async function makeAgent(
       recorder,
       model: model.value,
       tools: builtinTools,
+      serverTools: [],
+      commandTools: () => [],
       approver: options.approver,
       clock: options.fixed?.clock ?? systemClock,
       random: options.fixed === undefined ? Math.random : () => 0.5,

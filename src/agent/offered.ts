@@ -1,0 +1,31 @@
+// Which tools the model is offered in the next request: built-in ones, those of servers, those of active skills.
+import type { Agent } from "./agent.ts";
+import type { Tool } from "./ports.ts";
+import type { ToolDefinition } from "../core/message.ts";
+
+/** In a fixed order, so that tools that come with a skill are appended: nothing before them moves. */
+export function offeredTools(agent: Agent): readonly Tool[] {
+  const { active } = agent.recorder.state;
+  return [
+    ...agent.tools.filter((tool) => isOffered(agent, tool)),
+    ...agent.serverTools,
+    ...active.flatMap((skill) => agent.commandTools(skill.name)),
+  ];
+}
+
+function isOffered(agent: Agent, tool: Tool): boolean {
+  if (tool.engine !== true) return agent.policy.tools.enabled.includes(tool.name);
+  if (tool.name === "load_skill") {
+    return agent.policy.skills.modelChoice && agent.catalog.items.some((s) => s.modelInvocable);
+  }
+  return agent.catalog.items.length > 0;
+}
+
+export function toDefinition(tool: Tool): ToolDefinition {
+  return { name: tool.name, description: tool.description, inputSchema: tool.inputSchema };
+}
+
+/** The name by which rules, bounds, evidence and the log know a tool. */
+export function identityOf(tool: Tool): string {
+  return tool.identity ?? tool.name;
+}
