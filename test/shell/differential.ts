@@ -1,8 +1,9 @@
 // Support for differential.test.ts: seeds, mutations, a real bash that logs what it would run, and the comparison.
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import type { Part } from "../../src/core/facts.ts";
 
 /** Sources with no absolute program and no target outside their folder: they are really given to bash. */
@@ -146,30 +147,75 @@ export function isTame(source: string): boolean {
 const bash = "/bin/bash";
 export const hasBash = existsSync(bash);
 
-/** Gives the source to bash in an empty folder; answers every argv that it tried to run, at most 60. */
-export function runInBash(source: string): readonly (readonly string[])[] {
+// What bash reads before the text: limits, and a handler that logs every command there is not. The log is a pipe that
+// everything bash starts holds open: its end says that all of it is gone. One write for each command keeps those that run
+// side by side apart; a line break would make two.
+const beforehand = `unset BASH_ENV
+ulimit -t 1 -f 64 -n 64
+exec 9>&1 >/dev/null
+command_not_found_handle() { printf '%s\\0' "\${@//$'\\n'/$'\\x02'}" $'\\x01' >&9; return 127; }
+`;
+
+const mostLogged = 256 * 1024;
+// For the whole text, and then for the killed processes to be gone.
+const time = { run: 3000, end: 10_000 };
+
+/**
+ * Gives the source to bash in an empty folder; answers every argv that it tried to run, at most 60, also those of commands
+ * in the background. Nothing that it started is left. Rejects when that cannot be reached.
+ */
+export async function runInBash(source: string): Promise<readonly (readonly string[])[]> {
   const home = mkdtempSync(join(tmpdir(), "writ-bash-"));
-  const log = join(home, "log");
   const folder = join(home, "empty");
+  const environment = join(home, "env");
   mkdirSync(folder);
-  try {
-    spawnSync(bash, ["-c", `ulimit -t 1 -f 64 -n 64; exec ${bash} --noprofile --norc -c "$0"`, source], {
+  writeFileSync(environment, beforehand);
+  const log = await logOf(source, folder, environment);
+  rmSync(home, { recursive: true });
+  return log.split("\x01\0").slice(0, -1).slice(0, 60).map((entry) =>
+    entry.replaceAll("\x02", "\n").split("\0").slice(0, -1)
+  );
+}
+
+function logOf(source: string, folder: string, environment: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    // A group of its own: a job in the background is killed with it.
+    const child = spawn(bash, ["--noprofile", "--norc", "-c", source], {
       cwd: folder,
-      env: {
-        PATH: "/nowhere",
-        HOME: folder,
-        "BASH_FUNC_command_not_found_handle%%": `() { printf '%s\\0' "$@" $'\\x01' >> ${log}; return 127; }`,
-      },
-      stdio: ["ignore", "ignore", "ignore"],
-      timeout: 1500,
-      killSignal: "SIGKILL",
+      env: { PATH: "/nowhere", HOME: folder, BASH_ENV: environment },
+      stdio: ["ignore", "pipe", "ignore"],
+      detached: true,
     });
-    if (!existsSync(log)) return [];
-    return readFileSync(log, "utf8").split("\x01\0").slice(0, -1).slice(0, 60).map((entry) =>
-      entry.split("\0").slice(0, -1)
+    const kept: Uint8Array[] = [];
+    let size = 0;
+    child.stdout.on("data", (bytes: Uint8Array) => {
+      if (size < mostLogged) kept.push(bytes);
+      size += bytes.length;
+    });
+    const last = setTimeout(() => killGroup(child.pid), time.run);
+    const never = setTimeout(
+      () => reject(new Error(`something that ${JSON.stringify(source)} started is still running`)),
+      time.run + time.end,
     );
-  } finally {
-    rmSync(home, { recursive: true, force: true });
+    const stop = () => [last, never].forEach(clearTimeout);
+    child.on("error", (error) => {
+      stop();
+      reject(error);
+    });
+    // The process has ended and the pipe has no writer.
+    child.on("close", () => {
+      stop();
+      resolve(new TextDecoder().decode(Buffer.concat(kept)));
+    });
+  });
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It ended just now.
   }
 }
 
