@@ -1,6 +1,7 @@
 // Every event that a session's log may hold. A new event is one line here; the compiler then points at the reducer.
 import type { Cause, Effect, Risk } from "./decision.ts";
 import type { Args, AssistantBlock, Json, ReplyStop, Usage } from "./message.ts";
+import type { Entry } from "./session.ts";
 
 export type TriggerKind = "policy" | "explicit" | "pattern" | "model";
 export type Trigger = {
@@ -54,7 +55,15 @@ export type SessionFacts = {
   readonly sandbox: string;
   readonly trust: string;
   readonly actor: string;
+  /** Of a fork: the session that it belongs to, the hash of the `fork.started` there, and the skill that it runs. */
+  readonly parent?: { readonly session: string; readonly hash: string; readonly skill: string };
 };
+
+/** What a call in a fork did to the gates of the session that the fork belongs to. */
+export type ForkReport =
+  | { readonly event: "tool.started"; readonly data: EventData["tool.started"] }
+  | { readonly event: "tool.completed"; readonly data: Omit<EventData["tool.completed"], "result" | "data"> }
+  | { readonly event: "tool.interrupted"; readonly data: EventData["tool.interrupted"] };
 
 export type Tokens = {
   readonly system: number;
@@ -86,6 +95,8 @@ export type EventData = {
     readonly tools: readonly string[];
     /** Whether its bound is in force. */
     readonly bounding: boolean;
+    /** The model choice that it asks for, where there is one of that name. */
+    readonly model?: string;
     /** Rendered, as the model sees it. */
     readonly body: string;
   };
@@ -108,6 +119,10 @@ export type EventData = {
   "model.completed": {
     readonly stopReason: ReplyStop;
     readonly usage: Usage;
+    /** What it cost, where the policy knows the prices. */
+    readonly costUsd?: number;
+    /** The model that was asked, where it is not the session's own. */
+    readonly model?: string;
     readonly content: readonly AssistantBlock[];
   };
   "model.tool_call_requested": { readonly call: string; readonly tool: string; readonly args: Args };
@@ -166,12 +181,40 @@ export type EventData = {
     readonly outcome: string;
     readonly summary: string;
     readonly evidence: readonly string[];
+    /** The session of the fork that reported it. */
+    readonly fork?: string;
+  };
+  "fork.started": {
+    readonly skill: string;
+    readonly session: string;
+    readonly trigger: Trigger;
+    /** The load_skill call that asked for it. */
+    readonly call?: string;
+  };
+  /** In the log of a fork: what it sees of the conversation before it. */
+  "fork.history": { readonly history: "summary" | "full"; readonly transcript: readonly Entry[] };
+  "fork.reported": { readonly session: string } & ForkReport;
+  "fork.completed": {
+    readonly skill: string;
+    readonly session: string;
+    /** Head of the fork's log; 64 zeros when it has none. */
+    readonly hash: string;
+    /** As complete_skill reported it; `unreported`; or, when its turn did not end well, why. */
+    readonly outcome: string;
+    readonly usage: Usage;
+    readonly costUsd?: number;
+    readonly toolCalls: number;
+    readonly denied: readonly Denial[];
+    /** What the model is shown of it; absent where that is the result of a call. */
+    readonly text?: string;
   };
   "policy.changed": { readonly from: string; readonly to: string };
+  "model.changed": { readonly from: string; readonly to: string };
   "limit.reached": { readonly limit: string; readonly value: number; readonly cap: number };
   "turn.completed": {
     readonly stopReason: StopReason;
     readonly usage: Usage;
+    readonly costUsd?: number;
     readonly denied: readonly Denial[];
     readonly message?: string;
   };

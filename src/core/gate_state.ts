@@ -1,5 +1,5 @@
 // What the log of a session says about gates: evidence, verdicts, what made them stale, what used them up. A fold of its own.
-import type { Event, EventData } from "./event.ts";
+import type { Event, EventData, ForkReport } from "./event.ts";
 
 /** What a session's log says about gates; seq numbers order everything. */
 export type GateState = {
@@ -31,8 +31,22 @@ export function reduceGates(gates: GateState, event: Event): GateState {
     case "tool.interrupted":
       // A call whose outcome is unknown may have changed anything.
       return event.data.started ? { ...gates, staleUpTo: event.seq } : gates;
+    case "fork.reported":
+      return reported(gates, event.data, event.seq);
     default:
       return gates;
+  }
+}
+
+// A fork has no gates of its own: its calls count here as if they had been made here.
+function reported(gates: GateState, report: ForkReport, seq: number): GateState {
+  switch (report.event) {
+    case "tool.started":
+      return started(gates, report.data, seq);
+    case "tool.completed":
+      return completed(gates, report.data, seq);
+    case "tool.interrupted":
+      return report.data.started ? { ...gates, staleUpTo: seq } : gates;
   }
 }
 
@@ -50,7 +64,11 @@ function started(gates: GateState, data: EventData["tool.started"], seq: number)
   return { ...gates, staleUpTo: seq, spared };
 }
 
-function completed(gates: GateState, data: EventData["tool.completed"], seq: number): GateState {
+function completed(
+  gates: GateState,
+  data: Omit<EventData["tool.completed"], "result" | "data">,
+  seq: number,
+): GateState {
   // A gated call that was cut off may have had its effect: it uses the gate up as one that ended well.
   if (!data.ok && data.code !== "timeout" && data.code !== "cancelled") return gates;
   const marks = { ...gates.marks };

@@ -1,6 +1,7 @@
 // The state of a session is a fold of its events; this reducer is the only writer.
 import type { Denial, Event, EventData, SessionFacts, TriggerKind } from "./event.ts";
 import { emptyGateState, type GateState, reduceGates } from "./gate_state.ts";
+import { addCost } from "./price.ts";
 import { renderEnvironment } from "./prompt.ts";
 import { skillMarker } from "./skill.ts";
 import { addUsage, type AssistantBlock, noUsage, type Usage } from "./message.ts";
@@ -25,6 +26,8 @@ export type ActiveSkill = {
   /** Part of the stable system text, from the first request on. */
   readonly forced: boolean;
   readonly body: string;
+  /** The model choice that it asks for. */
+  readonly model?: string;
   readonly outcome?: string;
 };
 
@@ -38,6 +41,17 @@ export type TurnState = {
   /** Calls of the newest reply that have no result yet, in call order. */
   readonly awaiting: readonly { readonly id: string; readonly tool: string; readonly started: boolean }[];
   readonly usage: Usage;
+  /** In USD; absent while no reply had a price. */
+  readonly costUsd?: number;
+};
+
+export type ForkState = {
+  /** How many were started. */
+  readonly count: number;
+  /** Those that have not ended. */
+  readonly open: readonly { readonly skill: string; readonly session: string }[];
+  /** Seq of the newest end of a fork of each skill. */
+  readonly ended: { readonly [skill: string]: number };
 };
 
 export type SessionState = {
@@ -53,8 +67,12 @@ export type SessionState = {
   /** Seq of the last time each skill was loaded. */
   readonly recent: { readonly [skill: string]: number };
   readonly gates: GateState;
+  readonly forks: ForkState;
   readonly turn: TurnState;
+  /** Of the session and its forks. */
   readonly usage: Usage;
+  /** In USD; absent while no reply had a price. */
+  readonly costUsd?: number;
   /** Seq of the newest context.built: what the newest reply can have seen. */
   readonly requestSeq: number;
 };
@@ -80,6 +98,7 @@ export const emptySession: SessionState = {
   active: [],
   recent: {},
   gates: emptyGateState,
+  forks: { count: 0, open: [], ended: {} },
   turn: noTurn,
   usage: noUsage,
   requestSeq: 0,
@@ -122,6 +141,18 @@ export function reduce(state: SessionState, event: Event): SessionState {
           ? "[interrupted: the call was running when the session ended; whether it had an effect is not known]"
           : "[interrupted: the call was not started]",
       });
+    case "fork.started":
+      return startFork(next, event.data, event.seq);
+    case "fork.history":
+      return { ...next, transcript: event.data.transcript };
+    case "fork.reported":
+      return event.data.event === "tool.started" && event.data.data.risk !== "read"
+        ? { ...next, turn: { ...state.turn, changedAt: event.seq } }
+        : next;
+    case "fork.completed":
+      return endFork(next, event.data, event.seq);
+    case "model.changed":
+      return state.facts === undefined ? next : { ...next, facts: { ...state.facts, model: event.data.to } };
     case "turn.completed":
       return endTurn(next);
     case "session.recovered":
@@ -167,6 +198,7 @@ function loadSkill(state: SessionState, data: EventData["skill.loaded"], seq: nu
     bounding: (before?.bounding ?? false) || data.bounding,
     boundingBetweenTurns: before?.boundingBetweenTurns ?? data.bounding,
     forced,
+    ...(data.model === undefined ? {} : { model: data.model }),
     body: data.body === "" ? before?.body ?? "" : data.body,
   };
   const active = before === undefined
@@ -195,7 +227,9 @@ function endSkill(state: SessionState, name: string): SessionState {
 function completeSkill(state: SessionState, data: EventData["skill.completed"]): SessionState {
   return {
     ...state,
-    active: state.active.map((s) => (s.name === data.name ? { ...s, outcome: data.outcome } : s)),
+    active: data.fork === undefined
+      ? state.active.map((s) => (s.name === data.name ? { ...s, outcome: data.outcome } : s))
+      : state.active,
   };
 }
 
@@ -206,16 +240,58 @@ function modelCompleted(state: SessionState, data: EventData["model.completed"])
   const transcript = data.content.length === 0
     ? state.transcript
     : [...state.transcript, { kind: "assistant" as const, content: data.content }];
+  return spend({ ...state, transcript, turn: { ...state.turn, awaiting } }, {
+    ...data,
+    toolCalls: awaiting.length,
+  });
+}
+
+/** Counts what a reply or a fork used against the turn and the session. */
+function spend(
+  state: SessionState,
+  used: { readonly usage: Usage; readonly costUsd?: number; readonly toolCalls: number },
+): SessionState {
+  const { turn } = state;
   return {
     ...state,
-    transcript,
-    usage: addUsage(state.usage, data.usage),
+    usage: addUsage(state.usage, used.usage),
+    ...withCost(state.costUsd, used.costUsd),
     turn: {
-      ...state.turn,
-      awaiting,
-      usage: addUsage(state.turn.usage, data.usage),
-      toolCalls: state.turn.toolCalls + awaiting.length,
+      ...turn,
+      usage: addUsage(turn.usage, used.usage),
+      ...withCost(turn.costUsd, used.costUsd),
+      toolCalls: turn.toolCalls + used.toolCalls,
     },
+  };
+}
+
+function withCost(before: number | undefined, more: number | undefined): { readonly costUsd?: number } {
+  return more === undefined ? {} : { costUsd: addCost(before, more) };
+}
+
+function startFork(state: SessionState, data: EventData["fork.started"], seq: number): SessionState {
+  const { forks } = state;
+  const open = [...forks.open, { skill: data.skill, session: data.session }];
+  return {
+    ...state,
+    recent: { ...state.recent, [data.skill]: seq },
+    forks: { ...forks, count: forks.count + 1, open },
+  };
+}
+
+function endFork(state: SessionState, data: EventData["fork.completed"], seq: number): SessionState {
+  const { forks } = state;
+  const shown: readonly Entry[] = data.text === undefined ? [] : [{ kind: "environment", text: data.text }];
+  const next = spend(state, data);
+  return {
+    ...next,
+    transcript: [...next.transcript, ...shown],
+    forks: {
+      ...forks,
+      open: forks.open.filter((f) => f.session !== data.session),
+      ended: { ...forks.ended, [data.skill]: seq },
+    },
+    turn: { ...next.turn, denied: [...next.turn.denied, ...data.denied] },
   };
 }
 

@@ -15,7 +15,12 @@ export type SkillMeta = {
   readonly noMatch: readonly string[];
   /** Tools that must exist for the skill to be of use. */
   readonly requires: readonly string[];
+  /** `fork`: it runs as a session of its own. */
   readonly mode: "inline" | "fork";
+  /** What a fork sees of the conversation; absent: nothing. */
+  readonly history?: "none" | "summary" | "full";
+  /** The model that it asks for, as declared. */
+  readonly model?: string;
   readonly modelInvocable: boolean;
   readonly userInvocable: boolean;
 };
@@ -205,6 +210,7 @@ export function dropHidden(text: string): string {
   return text.replace(hidden, "");
 }
 
-function attribute(text: string): string {
+/** Text for the value of an attribute of a fence: one line, no quotes, nothing that cannot be seen. */
+export function attribute(text: string): string {
   return escapeFence(dropHidden(text)).replace(/\s+/g, " ").replace(/"/g, "&quot;").trim();
 }
