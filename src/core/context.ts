@@ -1,25 +1,20 @@
 // The next model request, from the session's state: stable system text, then the transcript as messages.
 // The same state gives the same bytes, and a longer transcript only appends.
-import { estimateTokens } from "./budget.ts";
-import type { Tokens } from "./event.ts";
-import type {
-  CallBlock,
-  Json,
-  Message,
-  ModelRequest,
-  ResultBlock,
-  TextBlock,
-  ToolDefinition,
-} from "./message.ts";
+import { corrected, estimateTokens } from "./budget.ts";
+import { entryTokens } from "./compaction.ts";
+import { type Tokens, totalTokens } from "./event.ts";
+import type { CallBlock, Message, ModelRequest, ResultBlock, TextBlock, ToolDefinition } from "./message.ts";
 import type { Entry, SessionState } from "./session.ts";
-import { canonicalJson } from "./text.ts";
+import { canonicalJson, escapeFence } from "./text.ts";
 
-/** The stable part: fixed for the life of a session in one process. */
+/** The stable part: fixed from one request to the next, so that providers keep it. */
 export type StableText = {
   readonly identity: string;
   readonly instructions: readonly { readonly path: string; readonly text: string }[];
   /** `# Available Skills …`; empty when the model may not choose. */
   readonly catalog: string;
+  /** Estimated tokens that these texts would have more, had nothing been left out of them. */
+  readonly cut?: { readonly instructions?: number; readonly catalog?: number };
 };
 
 export type ContextInput = {
@@ -32,8 +27,11 @@ export type ContextInput = {
 export type ContextReport = {
   readonly skills: readonly string[];
   readonly instructions: readonly string[];
+  /** Estimated, corrected by what the provider counted before. */
   readonly tokens: Tokens;
   readonly total: number;
+  /** What is not in the request, by bucket; empty when nothing was cut. */
+  readonly cut: Partial<Tokens>;
 };
 
 export function buildContext(
@@ -42,12 +40,14 @@ export function buildContext(
   const { state, stable, tools } = input;
   const forced = state.active.filter((s) => s.forced);
   const instructions = stable.instructions.map((i) =>
-    `<instructions file="${i.path}">\n${i.text}\n</instructions>`
+    `<instructions file="${escapeFence(i.path).replace(/"/g, "&quot;")}">\n${
+      i.text.replace(endOfInstructions, "&lt;$1")
+    }\n</instructions>`
   );
   const system = [stable.identity, stable.catalog, ...instructions, ...forced.map((s) => s.body)]
     .filter((text) => text !== "").join("\n\n");
   const live = state.transcript.filter((e) => e.kind === "skill" && e.live);
-  const tokens: Tokens = {
+  const estimate: Tokens = {
     system: estimateTokens(stable.identity),
     instructions: sum(instructions.map(estimateTokens)),
     tools: sum(
@@ -57,6 +57,8 @@ export function buildContext(
     skills: sum([...forced.map((s) => estimateTokens(s.body)), ...live.map(entryTokens)]),
     transcript: sum(state.transcript.filter((e) => e.kind !== "skill" || !e.live).map(entryTokens)),
   };
+  const tokens = mapTokens(estimate, (n) => corrected(n, state.calibration));
+  const cut = { ...stable.cut, transcript: state.compacted };
   return {
     request: {
       model: input.model,
@@ -69,8 +71,23 @@ export function buildContext(
       skills: state.active.map((s) => s.name),
       instructions: stable.instructions.map((i) => i.path),
       tokens,
-      total: sum(Object.values(tokens)),
+      total: totalTokens(tokens),
+      cut: Object.fromEntries(Object.entries(cut).filter(([, n]) => n > 0)),
     },
+  };
+}
+
+const endOfInstructions = /<(\s*\/\s*instructions)/gi;
+
+function mapTokens(tokens: Tokens, map: (n: number) => number): Tokens {
+  const { system, instructions, tools, catalog, skills, transcript } = tokens;
+  return {
+    system: map(system),
+    instructions: map(instructions),
+    tools: map(tools),
+    catalog: map(catalog),
+    skills: map(skills),
+    transcript: map(transcript),
   };
 }
 
@@ -113,17 +130,6 @@ function userBlocks(
     e.kind === "result" || e.kind === "assistant" || e.text === "" ? [] : [{ type: "text", text: e.text }]
   );
   return [...results, ...texts];
-}
-
-function entryTokens(entry: Entry): number {
-  switch (entry.kind) {
-    case "assistant":
-      return estimateTokens(canonicalJson(entry.content as unknown as Json));
-    case "result":
-      return estimateTokens(entry.content);
-    default:
-      return estimateTokens(entry.text);
-  }
 }
 
 function sum(numbers: readonly number[]): number {

@@ -74,6 +74,10 @@ export type Tokens = {
   readonly transcript: number;
 };
 
+export function totalTokens(tokens: Tokens): number {
+  return Object.values(tokens).reduce((a, b) => a + b, 0);
+}
+
 export type EventData = {
   "session.started": SessionFacts;
   "session.resumed": SessionFacts;
@@ -113,7 +117,21 @@ export type EventData = {
     readonly iteration: number;
     readonly sources: { readonly skills: readonly string[]; readonly instructions: readonly string[] };
     readonly tokens: Tokens;
+    /** Something that there was is not in the request; `cut` says in which bucket, and how much. */
     readonly truncated: boolean;
+    readonly cut?: Partial<Tokens>;
+  };
+  "context.compacted": {
+    /** Seqs of the first and the last event that what was taken out came from. */
+    readonly from: number;
+    readonly to: number;
+    /** Estimates of the whole request. */
+    readonly tokensBefore: number;
+    readonly tokensAfter: number;
+    /** Stands for everything up to `to`; empty when only results were cut. */
+    readonly summary: string;
+    /** Results of which `keep` characters stay, head and tail; by the seq of their tool.completed. */
+    readonly cut?: { readonly results: readonly number[]; readonly keep: number };
   };
   "model.delta": { readonly text: string };
   "model.completed": {
@@ -124,6 +142,8 @@ export type EventData = {
     /** The model that was asked, where it is not the session's own. */
     readonly model?: string;
     readonly content: readonly AssistantBlock[];
+    /** A reply beside the conversation: the model is not shown it again. */
+    readonly purpose?: "summary";
   };
   "model.tool_call_requested": { readonly call: string; readonly tool: string; readonly args: Args };
   "model.failed": {

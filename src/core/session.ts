@@ -1,18 +1,40 @@
 // The state of a session is a fold of its events; this reducer is the only writer.
-import type { Denial, Event, EventData, SessionFacts, TriggerKind } from "./event.ts";
+import { type Calibration, counted, requested, uncalibrated } from "./budget.ts";
+import { compactTranscript } from "./compaction.ts";
+import {
+  type Denial,
+  type Event,
+  type EventData,
+  type SessionFacts,
+  totalTokens,
+  type TriggerKind,
+} from "./event.ts";
 import { emptyGateState, type GateState, reduceGates } from "./gate_state.ts";
 import { addCost } from "./price.ts";
 import { renderEnvironment } from "./prompt.ts";
 import { skillMarker } from "./skill.ts";
 import { addUsage, type AssistantBlock, noUsage, type Usage } from "./message.ts";
 
-/** What the model has been shown, in order; requests are rendered from it. */
+/** What the model is shown, in order; requests are rendered from it. */
 export type Entry =
-  | { readonly kind: "user"; readonly text: string }
-  | { readonly kind: "environment"; readonly text: string }
+  | { readonly kind: "user" | "environment"; readonly text: string }
   | { readonly kind: "skill"; readonly name: string; readonly text: string; readonly live: boolean }
+  /** What stands for something that is shown no more: a skill that has ended, or, after a compaction, what was before it. */
+  | { readonly kind: "note"; readonly of: "ended" | "summary" | "refused" | "gates"; readonly text: string }
   | { readonly kind: "assistant"; readonly content: readonly AssistantBlock[] }
-  | { readonly kind: "result"; readonly call: string; readonly ok: boolean; readonly content: string };
+  | ResultEntry;
+/** With the seq of the event that it comes from. */
+export type Placed = Entry & { readonly seq: number };
+type ResultEntry = {
+  readonly kind: "result";
+  readonly call: string;
+  readonly ok: boolean;
+  readonly content: string;
+  /** The call was refused. */
+  readonly denied?: true;
+  /** Characters that a compaction cut out. */
+  readonly cut?: number;
+};
 
 export type ActiveSkill = {
   readonly name: string;
@@ -62,7 +84,7 @@ export type SessionState = {
   readonly facts: SessionFacts | undefined;
   /** The environment text that the model was shown last. */
   readonly environment: string;
-  readonly transcript: readonly Entry[];
+  readonly transcript: readonly Placed[];
   readonly active: readonly ActiveSkill[];
   /** Seq of the last time each skill was loaded. */
   readonly recent: { readonly [skill: string]: number };
@@ -75,6 +97,9 @@ export type SessionState = {
   readonly costUsd?: number;
   /** Seq of the newest context.built: what the newest reply can have seen. */
   readonly requestSeq: number;
+  readonly calibration: Calibration;
+  /** Estimated tokens that compactions took out of what is shown. */
+  readonly compacted: number;
 };
 
 export const firstHash = "0".repeat(64);
@@ -102,6 +127,8 @@ export const emptySession: SessionState = {
   turn: noTurn,
   usage: noUsage,
   requestSeq: 0,
+  calibration: uncalibrated,
+  compacted: 0,
 };
 
 export function reduce(state: SessionState, event: Event): SessionState {
@@ -111,9 +138,9 @@ export function reduce(state: SessionState, event: Event): SessionState {
     case "session.started":
       return { ...next, id: event.session, startedAt: event.ts, facts: event.data };
     case "session.resumed":
-      return { ...next, facts: event.data };
+      return resume(next, event.data);
     case "user.message":
-      return startTurn(next, event.data.content);
+      return startTurn(next, event.data.content, event.seq);
     case "skill.loaded":
       return loadSkill(next, event.data, event.seq);
     case "skill.unloaded":
@@ -124,17 +151,34 @@ export function reduce(state: SessionState, event: Event): SessionState {
     case "skill.completed":
       return completeSkill(next, event.data);
     case "context.built":
-      return { ...next, requestSeq: event.seq };
+      return {
+        ...next,
+        requestSeq: event.seq,
+        calibration: requested(state.calibration, totalTokens(event.data.tokens)),
+      };
+    case "context.compacted":
+      return {
+        ...next,
+        transcript: compactTranscript(state, event.data),
+        compacted: state.compacted + event.data.tokensBefore - event.data.tokensAfter,
+      };
     case "model.completed":
-      return modelCompleted(next, event.data);
+      return modelCompleted(next, event.data, event.seq);
     case "permission.resolved":
       return { ...next, turn: { ...state.turn, denied: withDenial(state.turn.denied, event.data) } };
     case "tool.started":
       return toolStarted(next, event.data, event.seq);
     case "tool.completed":
-      return withResult(next, { call: event.data.call, ok: event.data.ok, content: event.data.result });
+      return withResult(next, {
+        seq: event.seq,
+        call: event.data.call,
+        ok: event.data.ok,
+        content: event.data.result,
+        ...(event.data.code === "denied" ? { denied: true } : {}),
+      });
     case "tool.interrupted":
       return withResult(next, {
+        seq: event.seq,
         call: event.data.call,
         ok: false,
         content: event.data.started
@@ -144,7 +188,7 @@ export function reduce(state: SessionState, event: Event): SessionState {
     case "fork.started":
       return startFork(next, event.data, event.seq);
     case "fork.history":
-      return { ...next, transcript: event.data.transcript };
+      return { ...next, transcript: event.data.transcript.map((e) => ({ ...e, seq: event.seq })) };
     case "fork.reported":
       return event.data.event === "tool.started" && event.data.data.risk !== "read"
         ? { ...next, turn: { ...state.turn, changedAt: event.seq } }
@@ -170,19 +214,25 @@ export function reduce(state: SessionState, event: Event): SessionState {
   }
 }
 
-function startTurn(state: SessionState, content: string): SessionState {
+// Another model counts otherwise.
+function resume(state: SessionState, facts: SessionFacts): SessionState {
+  const same = facts.provider === state.facts?.provider && facts.model === state.facts?.model;
+  return { ...state, facts, calibration: same ? state.calibration : uncalibrated };
+}
+
+function startTurn(state: SessionState, content: string, seq: number): SessionState {
   // From the first request of a turn on, a body whose skill has ended is a marker: never a body without its bound.
-  const transcript = state.transcript.map((e): Entry =>
-    e.kind === "skill" && !e.live ? { kind: "environment", text: skillMarker(e.name) } : e
+  const transcript = state.transcript.map((e): Placed =>
+    e.kind === "skill" && !e.live ? { kind: "note", of: "ended", seq: e.seq, text: skillMarker(e.name) } : e
   );
   const environment = state.facts === undefined ? "" : renderEnvironment(state.facts);
-  const shown: readonly Entry[] = environment === state.environment
+  const shown: readonly Placed[] = environment === state.environment
     ? []
-    : [{ kind: "environment", text: environment }];
+    : [{ kind: "environment", seq, text: environment }];
   return {
     ...state,
     environment,
-    transcript: [...transcript, { kind: "user", text: content }, ...shown],
+      transcript: [...transcript, { kind: "user", seq, text: content }, ...shown],
     turn: { ...noTurn, number: state.turn.number + 1, open: true },
   };
 }
@@ -208,6 +258,7 @@ function loadSkill(state: SessionState, data: EventData["skill.loaded"], seq: nu
   const transcript = shown
     ? [...endSkill(state, data.name).transcript, {
       kind: "skill" as const,
+      seq,
       name: data.name,
       text: data.body,
       live: true,
@@ -218,7 +269,7 @@ function loadSkill(state: SessionState, data: EventData["skill.loaded"], seq: nu
 
 function endSkill(state: SessionState, name: string): SessionState {
   if (!state.transcript.some((e) => e.kind === "skill" && e.name === name && e.live)) return state;
-  const transcript = state.transcript.map((e): Entry =>
+  const transcript = state.transcript.map((e): Placed =>
     e.kind === "skill" && e.name === name ? { ...e, live: false } : e
   );
   return { ...state, transcript };
@@ -233,14 +284,22 @@ function completeSkill(state: SessionState, data: EventData["skill.completed"]):
   };
 }
 
-function modelCompleted(state: SessionState, data: EventData["model.completed"]): SessionState {
+function modelCompleted(
+  state: SessionState,
+  data: EventData["model.completed"],
+  seq: number,
+): SessionState {
+  // A summary is asked for beside the conversation.
+  if (data.purpose === "summary") return spend(state, { ...data, toolCalls: 0 });
   const awaiting = data.content.flatMap((b) =>
     b.type === "tool_use" ? [{ id: b.id, tool: b.name, started: false }] : []
   );
   const transcript = data.content.length === 0
     ? state.transcript
-    : [...state.transcript, { kind: "assistant" as const, content: data.content }];
-  return spend({ ...state, transcript, turn: { ...state.turn, awaiting } }, {
+    : [...state.transcript, { kind: "assistant" as const, seq, content: data.content }];
+  const { input, cacheRead, cacheWrite } = data.usage;
+  const calibration = counted(state.calibration, input + cacheRead + cacheWrite);
+  return spend({ ...state, transcript, calibration, turn: { ...state.turn, awaiting } }, {
     ...data,
     toolCalls: awaiting.length,
   });
@@ -281,7 +340,9 @@ function startFork(state: SessionState, data: EventData["fork.started"], seq: nu
 
 function endFork(state: SessionState, data: EventData["fork.completed"], seq: number): SessionState {
   const { forks } = state;
-  const shown: readonly Entry[] = data.text === undefined ? [] : [{ kind: "environment", text: data.text }];
+  const shown: readonly Placed[] = data.text === undefined
+    ? []
+    : [{ kind: "environment", seq, text: data.text }];
   const next = spend(state, data);
   return {
     ...next,
@@ -310,7 +371,7 @@ function toolStarted(state: SessionState, data: EventData["tool.started"], seq: 
 
 function withResult(
   state: SessionState,
-  result: { readonly call: string; readonly ok: boolean; readonly content: string },
+  result: { readonly seq: number } & Omit<ResultEntry, "kind">,
 ): SessionState {
   return {
     ...state,
@@ -328,7 +389,7 @@ function endTurn(state: SessionState): SessionState {
 }
 
 /** The text of the newest assistant message; empty when it has none. */
-export function finalText(state: SessionState): string {
+export function finalText(state: { readonly transcript: readonly Entry[] }): string {
   const last = state.transcript.findLast((e) => e.kind === "assistant");
   if (last?.kind !== "assistant") return "";
   return last.content.flatMap((b) => (b.type === "text" ? [b.text] : [])).join("");

@@ -381,7 +381,7 @@ describe("the transcript", () => {
       for (const [n, entry] of before.transcript.entries()) {
         if (!hasEnded(entry) || entry.kind !== "skill") continue;
         const marker = kept[n]!;
-        assert(marker.kind === "environment" && marker.text.includes(entry.name));
+        assert(marker.kind === "note" && marker.of === "ended" && marker.text.includes(entry.name));
         assert(!marker.text.includes(entry.text));
       }
       assert(!after.transcript.some(hasEnded));
@@ -515,7 +515,7 @@ describe("active skills", () => {
     ]);
     log.emit("turn.completed", { stopReason: "final", usage: noUsage, denied: [] });
     assertEquals(log.state().active[0]?.bounding, false);
-    assertEquals(log.state().transcript, [{ kind: "user", text: "go" }]);
+    assertEquals(log.state().transcript, [{ kind: "user", seq: 2, text: "go" }]);
   });
 
   test("a skill that a gate loads is shown where it became active", () => {
@@ -523,7 +523,7 @@ describe("active skills", () => {
     log.emit("skill.loaded", loaded("review", { kind: "policy", gate: "g" }));
     assertEquals(log.state().active[0]?.forced, false);
     assertEquals(log.state().transcript, [
-      { kind: "skill", name: "review", text: "body of review", live: true },
+      { kind: "skill", seq: 1, name: "review", text: "body of review", live: true },
     ]);
   });
 
@@ -533,9 +533,9 @@ describe("active skills", () => {
     log.emit("skill.loaded", loaded("helper", explicit));
     log.emit("skill.loaded", loaded("review", { kind: "model" }, { body: "new body", bounding: false }));
     assertEquals(log.state().transcript, [
-      { kind: "skill", name: "review", text: "body of review", live: false },
-      { kind: "skill", name: "helper", text: "body of helper", live: true },
-      { kind: "skill", name: "review", text: "new body", live: true },
+      { kind: "skill", seq: 1, name: "review", text: "body of review", live: false },
+      { kind: "skill", seq: 2, name: "helper", text: "body of helper", live: true },
+      { kind: "skill", seq: 3, name: "review", text: "new body", live: true },
     ]);
     const [review] = log.state().active;
     // A bound never ends before the skill does.
@@ -565,14 +565,14 @@ describe("the environment", () => {
     const moved = { ...sessionFacts, workspace: "/moved" };
     log.emit("session.resumed", moved);
     say();
-    const user = { kind: "user", text: "hello" } as const;
+    const user = (seq: number) => ({ kind: "user", seq, text: "hello" }) as const;
     assertEquals(log.state().transcript, [
-      user,
-      { kind: "environment", text: renderEnvironment(sessionFacts) },
-      user,
-      user,
-      user,
-      { kind: "environment", text: renderEnvironment(moved) },
+      user(2),
+      { kind: "environment", seq: 2, text: renderEnvironment(sessionFacts) },
+      user(3),
+      user(5),
+      user(7),
+      { kind: "environment", seq: 7, text: renderEnvironment(moved) },
     ]);
   });
 });
