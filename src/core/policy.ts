@@ -2,6 +2,7 @@
 import type { Effect, LayerName, Risk } from "./decision.ts";
 import type { Matchers, PathPattern, Rule } from "./rule.ts";
 import type { Json } from "./message.ts";
+import type { Prices } from "./price.ts";
 import type { Position } from "./problem.ts";
 import type { Pattern } from "./text.ts";
 
@@ -55,8 +56,10 @@ export type Limits = {
   readonly toolCalls: number;
   readonly wallTimeMs: number;
   readonly sameCall: number;
-  /** Per session; cache reads count a tenth. */
+  /** Per session, its forks included; cache reads count a tenth. */
   readonly tokens?: number;
+  /** Per session, its forks included. */
+  readonly costUsd?: number;
 };
 
 export type ModelSettings = {
@@ -72,6 +75,18 @@ export type ModelSettings = {
   readonly idleTimeoutMs: number;
   readonly retries: number;
   readonly script?: string;
+  readonly prices?: Prices;
+  /** Models that may be chosen, by the names that stand for them. */
+  readonly choices?: { readonly [name: string]: ModelChoice };
+  /** The policy's own model, where another one was chosen. */
+  readonly own?: ModelChoice;
+};
+export type ModelChoice = {
+  /** Exact id. */
+  readonly name: string;
+  readonly prices?: Prices;
+  /** Absent: as the policy's own model. */
+  readonly contextTokens?: number;
 };
 export type KeySource =
   | { readonly env: string }

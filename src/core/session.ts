@@ -232,7 +232,7 @@ function startTurn(state: SessionState, content: string, seq: number): SessionSt
   return {
     ...state,
     environment,
-      transcript: [...transcript, { kind: "user", seq, text: content }, ...shown],
+    transcript: [...transcript, { kind: "user", seq, text: content }, ...shown],
     turn: { ...noTurn, number: state.turn.number + 1, open: true },
   };
 }
