@@ -10,21 +10,31 @@ const deltaMs = 250;
 const longestHeldBack = 64 * 1024;
 const longestWaitMs = 5 * 60_000;
 
-/** Throws ModelFailure after the last attempt, and what an aborted signal throws. Records `model.completed`. */
+/**
+ * Throws ModelFailure after the last attempt, and what an aborted signal throws. Records `model.completed`. A reply with a purpose
+ * stands beside the conversation: its text is not told as it comes, and it can call nothing.
+ */
 export async function modelStep(
   agent: Agent,
   request: ModelRequest,
   signal: AbortSignal,
+  purpose?: "summary",
 ): Promise<ModelReply> {
+  const tell = (text: string) => {
+    if (purpose === undefined) agent.recorder.emit("model.delta", { text });
+  };
   for (let attempt = 1;; attempt++) {
-    const deltas = deltaBuffer(agent.clock, (text) => agent.recorder.emit("model.delta", { text }));
+    const deltas = deltaBuffer(agent.clock, tell);
     try {
       const reply = await agent.model.reply(request, { text: deltas.add, blockEnd: deltas.flush }, signal);
       deltas.flush();
       agent.recorder.emit("model.completed", {
         stopReason: reply.stop,
         usage: reply.usage,
-        content: reply.content,
+        content: purpose === undefined
+          ? reply.content
+          : reply.content.filter((block) => block.type !== "tool_use"),
+        ...(purpose === undefined ? {} : { purpose }),
       });
       return reply;
     } catch (error) {

@@ -1,15 +1,20 @@
 // One turn: from a user's message until the agent stops. The loop of iterations, its limits and its ends.
 import type { Agent } from "./agent.ts";
+import { fittingContext } from "./compact.ts";
+import { finishGuard } from "./finish.ts";
 import { activateFor, type Requested } from "./triggers.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { modelStep } from "./model_step.ts";
 import { repeatWatch, runCalls } from "./calls.ts";
-import { offeredTools, toDefinition } from "./offered.ts";
-import { faultStop, limitStop, type Stop, stopFor } from "./stop.ts";
+import { offeredTools } from "./offered.ts";
+import { ModelFailure } from "./ports.ts";
+import { faultStop, limitStop, type Stop, stopFor, tokensStop } from "./stop.ts";
 import type { TurnHooks } from "./tool_call.ts";
-import { buildContext } from "../core/context.ts";
-import type { Denial, StopReason } from "../core/event.ts";
-import { noUsage, type Usage } from "../core/message.ts";
+import { contextRoom } from "../core/budget.ts";
+import type { ContextReport } from "../core/context.ts";
+import type { Denial, EventData, StopReason } from "../core/event.ts";
+import { type ModelReply, type ModelRequest, noUsage, type Usage } from "../core/message.ts";
+import { unreported } from "../core/gate_state.ts";
 import { finalText, type SessionState } from "../core/session.ts";
 
 export type TurnEnd = {
@@ -22,6 +27,8 @@ export type TurnEnd = {
   readonly hint?: string;
   /** Set for internal_error. */
   readonly error?: unknown;
+  /** Why the turn, which ended well, is a failure all the same: a verdict. */
+  readonly failed?: string;
 };
 export type TurnInput = {
   readonly message: string;
@@ -54,6 +61,9 @@ export async function runTurn(agent: Agent, input: TurnInput): Promise<TurnEnd> 
 async function iterate(agent: Agent, signal: AbortSignal, deadline: Deadline): Promise<Stop> {
   const either = AbortSignal.any([signal, deadline.signal]);
   const repeats = repeatWatch();
+  const finish = finishGuard(agent, either);
+  // How often in a row the provider said that the context is full.
+  let full = 0;
   for (let iteration = 1;; iteration++) {
     either.throwIfAborted();
     const hooks: TurnHooks = {
@@ -63,42 +73,58 @@ async function iterate(agent: Agent, signal: AbortSignal, deadline: Deadline): P
     };
     const { limits, model } = agent.policy;
     if (iteration > limits.iterations) return limitStop("iterations", iteration, limits.iterations);
-    const context = buildContext({
-      state: agent.recorder.state,
-      stable: agent.stable,
-      tools: hooks.offered.map(toDefinition),
-      model: model.name,
-      maxOutputTokens: model.maxOutputTokens,
-    });
-    const { skills, instructions, tokens, total } = context.report;
-    agent.recorder.emit("context.built", {
-      iteration,
-      sources: { skills, instructions },
-      tokens,
-      truncated: false,
-    });
-    const room = model.contextTokens - model.maxOutputTokens;
-    if (total > room) return limitStop("context_tokens", total, room);
-    const reply = await modelStep(agent, context.request, hooks.signal);
+    const next = await fittingContext(agent, either, full > 0);
+    if ("stop" in next) return next.stop;
+    const { request, report } = next.built;
+    agent.recorder.emit("context.built", builtData(iteration, report));
+    const reply = await replyOrFull(agent, request, either);
+    if (reply === "full" || reply.stop === "context_full") {
+      // The provider counts more than the estimate; a second compaction in a row that does not help is the last.
+      if (++full > 2) return limitStop("context_tokens", report.total, contextRoom(model));
+    } else full = 0;
+    if (reply === "full") continue;
     const calls = reply.content.filter((b) => b.type === "tool_use");
-    const over = overTokens(agent.recorder.state.usage, limits.tokens);
-    if (over !== undefined) return limitStop("tokens", over, limits.tokens ?? 0);
+    const over = tokensStop(agent.recorder.state.usage, limits.tokens);
+    if (over !== undefined) return over;
     if (reply.stop === "refusal") return { stop: "refusal", message: "the model refused to answer" };
-    if (reply.stop === "context_full") return limitStop("context_tokens", total, room);
     if (calls.length === 0) {
-      return reply.stop === "max_tokens"
-        ? limitStop("max_output_tokens", model.maxOutputTokens, model.maxOutputTokens)
-        : { stop: "final" };
+      if (reply.stop === "context_full") continue;
+      if (reply.stop === "max_tokens") {
+        return limitStop("max_output_tokens", model.maxOutputTokens, model.maxOutputTokens);
+      }
+      const end = await finish();
+      if (end !== undefined) return end;
+      continue;
     }
     const stop = await runCalls(agent, hooks, calls, repeats);
     if (stop !== undefined) return stop;
   }
 }
 
-/** Tokens spent when they reach the cap; what is read from a cache counts a tenth. */
-function overTokens(usage: Usage, cap: number | undefined): number | undefined {
-  const spent = usage.input + usage.output + usage.cacheWrite + Math.ceil(usage.cacheRead / 10);
-  return cap !== undefined && spent >= cap ? spent : undefined;
+// A request that the provider finds too long is made again, shorter.
+async function replyOrFull(
+  agent: Agent,
+  request: ModelRequest,
+  signal: AbortSignal,
+): Promise<ModelReply | "full"> {
+  try {
+    return await modelStep(agent, request, signal);
+  } catch (error) {
+    if (error instanceof ModelFailure && error.code === "context_full" && !signal.aborted) return "full";
+    throw error;
+  }
+}
+
+function builtData(iteration: number, report: ContextReport): EventData["context.built"] {
+  const { skills, instructions, tokens, cut } = report;
+  const truncated = Object.keys(cut).length > 0;
+  return {
+    iteration,
+    sources: { skills, instructions },
+    tokens,
+    truncated,
+    ...(truncated ? { cut } : {}),
+  };
 }
 
 function endTurn(agent: Agent, stop: Stop): TurnEnd {
@@ -112,7 +138,7 @@ function endTurn(agent: Agent, stop: Stop): TurnEnd {
     }
   }
   const { usage, denied } = recorder.state.turn;
-  const { limit: _recorded, ...rest } = end;
+  const { limit: _limit, gates: _gates, ...rest } = end;
   return { ...rest, text: answerOf(recorder.state), usage, denied };
 }
 
@@ -133,7 +159,7 @@ export function closeTurn(agent: Pick<Agent, "recorder">, stop: Stop): void {
     if (skill.outcome === undefined) {
       recorder.emit("skill.completed", {
         name: skill.name,
-        outcome: "unreported",
+        outcome: unreported,
         summary: "",
         evidence: [],
       });
@@ -145,6 +171,7 @@ export function closeTurn(agent: Pick<Agent, "recorder">, stop: Stop): void {
     usage: recorder.state.turn.usage,
     denied: recorder.state.turn.denied,
     ...(stop.message === undefined ? {} : { message: stop.message }),
+    ...(stop.gates === undefined || stop.gates.length === 0 ? {} : { gates: stop.gates }),
   });
   recorder.sync();
 }

@@ -1,6 +1,7 @@
 // One event → what a person at a terminal sees of it. Everything that is not ours is escaped.
 import { showCause } from "../core/decision.ts";
 import type { Event, EventData, Trigger } from "../core/event.ts";
+import { plural } from "../core/plural.ts";
 import { isObject } from "../core/text.ts";
 import { escapeLine } from "../core/text.ts";
 import type { Output } from "./output.ts";
@@ -60,6 +61,16 @@ export function renderEvent(event: Event, paint: Output["paint"]): readonly stri
           `  ◇ ${line(event.data.tool)} interrupted${event.data.started ? ", outcome unknown" : ""}`,
         ),
       ];
+    case "context.compacted": {
+      const { tokensBefore, tokensAfter, summary, cut } = event.data;
+      const what = [
+        ...(cut === undefined ? [] : [plural(cut.results.length, "result") + " cut"]),
+        ...(summary === "" ? [] : ["the earlier part summed up"]),
+      ];
+      return [
+        paint.yellow(`◇ context compacted: ${tokensBefore} → ${tokensAfter} tokens; ${what.join(", ")}`),
+      ];
+    }
     case "model.failed": {
       const retry = event.data.retryInMs === undefined ? "" : `; again in ${event.data.retryInMs} ms`;
       return [paint.yellow(`◇ model: ${line(event.data.code)}: ${line(event.data.message)}${retry}`)];

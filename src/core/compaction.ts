@@ -173,7 +173,9 @@ export function planCompaction(input: CompactionInput): CompactionPlan | undefin
   const range = fixed + cost(shortened) <= goal
     ? undefined
     : rangeOf({ ...input, transcript: shortened }, latest, goal - fixed - summaryTokens, cost);
-  if (range === undefined) return results.length === 0 ? undefined : { cut, summaryTokens };
+  const worth = range !== undefined &&
+    taken(shortened, range.to, input.environment, cost) > summaryTokens / 2;
+  if (!worth) return results.length === 0 ? undefined : { cut, summaryTokens };
   const left = results.filter((seq) => seq > range.to);
   return { cut: { results: left, keep: keptOfResult }, range, summaryTokens };
 }
@@ -214,11 +216,20 @@ function rangeOf(
   });
   const start = fits ?? starts.at(-1);
   if (start === undefined) return undefined;
-  const before = transcript.slice(0, start);
+  const [first, ...others] = transcript.slice(0, start);
+  return first === undefined ? undefined : { from: first.seq, to: highest([first, ...others]) };
+}
+
+// What a summary up to `to` would take the place of.
+function taken(
+  transcript: readonly Placed[],
+  to: number,
+  environment: string,
+  cost: (entries: readonly Placed[]) => number,
+): number {
+  const before = transcript.filter((e) => e.seq <= to);
   const kept = new Set(standing(before, transcript, environment));
-  const worth = before.some((e) => !kept.has(e) && e.kind !== "note");
-  const [first] = before;
-  return worth && first !== undefined ? { from: first.seq, to: highest(before) } : undefined;
+  return cost(before.filter((e) => !kept.has(e) && (e.kind !== "note" || e.of === "summary")));
 }
 
 function legalStarts(transcript: readonly Placed[]): readonly number[] {

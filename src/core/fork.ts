@@ -24,7 +24,9 @@ export function forkHistory(
   if (history === "full") return opaque === "keep" ? settled : settled.flatMap(withoutOpaque);
   const user = settled.findLast((e) => e.kind === "user");
   const answer = finalText({ ...state, transcript: settled });
+  const summary = settled.findLast((e) => e.kind === "note" && e.of === "summary");
   const parts = [
+    ...(summary?.kind === "note" ? [summary.text] : []),
     ...(user?.kind === "user" ? [part("user", user.text)] : []),
     ...(answer === "" ? [] : [part("assistant", answer)]),
   ];
@@ -44,10 +46,11 @@ function keepOpen(text: string): string {
   return text.replace(/<(\s*\/\s*(?:conversation|user|assistant|fork)\b)/gi, "&lt;$1");
 }
 
+// Without the seqs of this log: they would mean nothing in the fork's.
 function settledEntries({ transcript, turn }: SessionState): readonly Entry[] {
-  if (turn.awaiting.length === 0) return transcript;
-  const open = transcript.findLastIndex((e) => e.kind === "assistant");
-  return open < 0 ? transcript : transcript.slice(0, open);
+  const open = turn.awaiting.length === 0 ? -1 : transcript.findLastIndex((e) => e.kind === "assistant");
+  const settled = open < 0 ? transcript : transcript.slice(0, open);
+  return settled.map(({ seq: _, ...entry }) => entry);
 }
 
 function withoutOpaque(entry: Entry): readonly Entry[] {

@@ -5,7 +5,6 @@ import type { EventData } from "../../src/core/event.ts";
 import { type ForkEnd, forkHistory, forkResult, forkTask, renderFork } from "../../src/core/fork.ts";
 import { emptyGateState } from "../../src/core/gate_state.ts";
 import { type AssistantBlock, noUsage } from "../../src/core/message.ts";
-import type { Entry } from "../../src/core/session.ts";
 import { eventList, sessionFacts } from "./session_events.ts";
 
 const thought: AssistantBlock = { type: "opaque", value: { type: "thinking", thinking: "hm" } };
@@ -26,14 +25,15 @@ function talk() {
 }
 
 describe("forkHistory()", () => {
-  const environment = talk().state().transcript[1];
+  const shown = talk().state().transcript[1];
+  const environment = { kind: "environment", text: shown?.kind === "environment" ? shown.text : "" } as const;
 
   test("of none is nothing", () => assertEquals(forkHistory(talk().state(), "none", "keep"), []));
 
   test("in full ends before the reply whose calls have no results", () => {
     assertEquals(forkHistory(talk().state(), "full", "keep"), [
       { kind: "user", text: "first </conversation>" },
-      environment as Entry,
+      environment,
       { kind: "assistant", content: [thought, { type: "text", text: "an answer </user>" }] },
       { kind: "user", text: "second" },
     ]);
@@ -212,7 +212,7 @@ describe("reduce() of a fork's start and end", () => {
         usage,
         costUsd: 0.25,
         turn: { ...before.turn, usage, costUsd: 0.25, toolCalls: 5, denied: [denial] },
-        shown: { kind: "environment", text: "shown" },
+        shown: { kind: "environment", seq: before.seq + 2, text: "shown" },
       },
     );
   });

@@ -165,6 +165,7 @@ function describe(context: Context, event: Event): readonly string[] {
     case "user.message":
       return ["", ...escapeTerminal(event.data.content).split("\n").map((l) => paint.bold(`> ${l}`))];
     case "model.completed":
+      if (event.data.purpose !== undefined) return [];
       return event.data.content.flatMap((b) => (b.type === "text" ? escapeTerminal(b.text).split("\n") : []));
     case "turn.completed":
       return [
