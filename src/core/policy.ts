@@ -1,6 +1,7 @@
 // The compiled policy: all layers, already checked; what the loop and the engine read, and nothing else.
 import type { Effect, LayerName, Risk } from "./decision.ts";
 import type { Matchers, PathPattern, Rule } from "./rule.ts";
+import type { McpServer } from "./mcp.ts";
 import type { Json } from "./message.ts";
 import type { Prices } from "./price.ts";
 import type { Position } from "./problem.ts";
@@ -132,6 +133,8 @@ export type Policy = {
     readonly enabled: readonly string[];
     readonly shell: { readonly timeoutMs: number; readonly maxTimeoutMs: number; readonly maxOutput: number };
   };
+  /** In the order of their names. */
+  readonly mcpServers: readonly McpServer[];
   readonly askTimeoutMs: number;
   readonly redact: {
     readonly builtin: boolean;

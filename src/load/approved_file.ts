@@ -87,7 +87,14 @@ function entryFaults(entry: ApprovedEntry, file: string): readonly Problem[] {
     list: "rules",
     defaultId: idOf(entry),
     at: () => ({ file, line: 1, col: 1 }),
-  }, { root: entry.workspace, home: entry.workspace, sets: new Map(), risky: [], resolve: (path) => path });
+  }, {
+    root: entry.workspace,
+    home: entry.workspace,
+    sets: new Map(),
+    risky: [],
+    serverTools: [],
+    resolve: (path) => path,
+  });
   return made.ok ? [] : made.problems;
 }
 

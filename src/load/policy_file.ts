@@ -74,7 +74,9 @@ function check(document: YamlDocument, layer: PolicyLayer, refused: YamlPath[]):
       if (problem !== undefined) refused.push(path);
       return problem;
     },
-    secret: (path) => path[0] === "model" && (path[1] === "api_key" || path[1] === "headers"),
+    secret: (path) =>
+      path[0] === "model" && (path[1] === "api_key" || path[1] === "headers") ||
+      path[0] === "mcp_servers" && (path[2] === "env" || path[2] === "headers"),
     offered: (path, value) => inThisVersion(path, value) && (layer !== "project" || allowedInProject(path)),
   });
 }

@@ -34,7 +34,7 @@ export const notInThisVersion: readonly KeyPattern[] = [
   { path: "sandbox.hide" },
   { path: "sandbox.limits" },
   { path: "sandbox.boxes" },
-  { path: "mcp_servers" },
+  { path: "mcp_servers.*.box" },
   { path: "audit.keep" },
   { path: "audit.heads" },
   { path: "audit.key" },

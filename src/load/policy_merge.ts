@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { uniqueBy } from "../core/collection.ts";
 import { globSource } from "../core/glob.ts";
+import { listedToolNames } from "../core/mcp.ts";
 import type { KeySource, Limits, ModelSettings, Policy, SkillSource } from "../core/policy.ts";
 import { isError, type Loaded, type Problem, showPosition } from "../core/problem.ts";
 import { protectedEntries, type ProtectedFacts } from "../core/protected.ts";
@@ -12,6 +13,7 @@ import { resolvePath } from "./locate.ts";
 import { lazyPattern } from "./pattern.ts";
 import type { PolicyFile } from "./policy_file.ts";
 import { compileForced, type ForcedParts, unreachableVerdicts } from "./policy_forced.ts";
+import { compileServers } from "./policy_mcp.ts";
 import { compileLayers, duplicateIds, ruleContexts, undelegated } from "./policy_layers.ts";
 import { pathPattern } from "./policy_matchers.ts";
 import type { RuleExample } from "./policy_rules.ts";
@@ -62,7 +64,8 @@ export function mergePolicy(input: MergeInput): MergeResult {
   const model = mergeModel(settings, input.home);
   const limits = mergeLimits(settings);
   const instructions = firstOf(settings, "workspace.instructions", ["AGENTS.md"]);
-  const contextOf = ruleContexts(settings, input);
+  const mcpServers = compileServers(settings, input.home);
+  const contextOf = ruleContexts(settings, { ...input, serverTools: listedToolNames(mcpServers) });
   const { layers, examples } = compileLayers(settings, contextOf);
   const forced = compileForced(settings, contextOf);
   settings.problems.push(
@@ -88,6 +91,7 @@ export function mergePolicy(input: MergeInput): MergeResult {
     sandbox: mergeSandbox(settings),
     shellEnv: mergeEnv(settings),
     tools: mergeTools(settings),
+    mcpServers,
     askTimeoutMs: leastOf(settings, "permissions.ask_timeout", "5m", milliseconds) ?? 0,
     redact: mergeRedact(settings),
     ...(auditDir === undefined ? {} : { auditDir }),

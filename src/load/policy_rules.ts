@@ -1,8 +1,8 @@
 // Entries of allow, ask, deny, delegate, before and evidence → compiled rules. What can never match is a Problem.
 import type { Effect, Risk } from "../core/decision.ts";
-import { isError, type Loaded, type Position, type Problem } from "../core/problem.ts";
+import { isError, type Loaded, nearest, type Position, type Problem } from "../core/problem.ts";
 import type { Matchers, Rule } from "../core/rule.ts";
-import { escapeLine } from "../core/text.ts";
+import { escapeLine, wildcard } from "../core/text.ts";
 import {
   builtinsOf,
   builtinTools,
@@ -24,6 +24,8 @@ import { unknownTool } from "./policy_values.ts";
 import type { YamlPath } from "./yaml.ts";
 
 export type RuleContext = MatcherContext & {
+  /** Full names of the tools that the policy lists of MCP servers. */
+  readonly serverTools: readonly string[];
   /** Makes a path of the file absolute. */
   resolve(path: string): string;
 };
@@ -56,7 +58,7 @@ export function compileRule(entry: RuleEntry, site: RuleSite, context: RuleConte
   const tools = readTools(mapping, report);
   const written = writtenMatchers(mapping, tools, report);
   const compiled = compileMatchers(mapping, written, context, report);
-  for (const tool of tools) checkToolName(tool.name, report, tool.path);
+  for (const tool of tools) checkToolName(tool.name, context, report, tool.path);
   if (!problems.some(isError)) checkReach(mapping, written, tools.map((t) => t.name), site, report);
   checkUse(mapping, site, report);
   if (problems.some((p) => p.severity === "error")) return { ok: false, problems };
@@ -233,14 +235,24 @@ function backslash(text: string): MatcherFault {
   };
 }
 
-function checkToolName(name: string, report: Report, path: YamlPath): void {
+function checkToolName(
+  name: string,
+  { serverTools }: Pick<RuleContext, "serverTools">,
+  report: Report,
+  path: YamlPath,
+): void {
   if (builtinsOf(name).length > 0) return;
   if (!mayNameOutsideTool(name)) {
     return report(unknownTool(name, builtinTools), path);
   }
-  if (!/^mcp\./.test(name)) return;
+  if (!/^mcp\./.test(name) || serverTools.some((tool) => wildcard(name, tool))) return;
+  const near = nearest(name, serverTools);
   report(
-    { code: "absent-tool", message: `no MCP server gives \`${name}\``, hint: "the rule has no effect" },
+    {
+      code: "absent-tool",
+      message: `no server in \`mcp_servers\` lists \`${name}\``,
+      hint: near === undefined ? "the rule has no effect" : `did you mean \`${near}\`?`,
+    },
     path,
     "warning",
   );

@@ -263,13 +263,44 @@ const tools = mapping({
   ),
 });
 
+// Without a dot or `__`: both separate the server from the tool in names such as `mcp.github.merge`.
+const serverName = named(
+  /^[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_))*$/,
+  "a name of letters, digits, `-` and single `_`",
+);
+const serverTool = named(/^[A-Za-z0-9_.-]{1,128}$/, "a tool's name of letters, digits, `.`, `_` and `-`");
+const serverValue = v.union([
+  v.string("text"),
+  mapping({
+    env: key(variable, "the environment variable that holds it"),
+    file: key(text, "the file that holds it"),
+    prefix: key(v.string("text"), "a text before it, such as `Bearer `"),
+  }),
+], "text, `{env: NAME}` or `{file: PATH}`");
 const mcpServer = mapping({
-  command: key(texts, "program and arguments"),
-  url: key(text, "address of an HTTP server"),
-  headers: key(mapOf(text, text), "request headers"),
-  tools: key(mapOf(text, risk), "the tools that are used, with their risk"),
-  required: key(flag, "whether the run needs it"),
-  timeout: key(duration, "longest call"),
+  command: key(
+    v.pipe(texts, v.nonEmpty("a list with at least the program")),
+    "program and arguments; relative to the folder of the policy file",
+  ),
+  env: key(mapOf(variable, serverValue), "further environment variables of the program"),
+  url: key(text, "address of a server that speaks streamable HTTP"),
+  headers: key(
+    mapOf(named(/^[A-Za-z0-9!#$%&'*+.^_|~-]+$/, "the name of a header"), serverValue),
+    "request headers",
+  ),
+  tools: v.pipe(
+    v.union(
+      [
+        v.array(serverTool, "a list of names of tools"),
+        mapOf(serverTool, risk),
+      ],
+      "a list of tools, or a mapping of tools to their risk",
+    ),
+    v.description("the tools that are used, with their risk; without one `execute`"),
+  ),
+  required: key(flag, "whether nothing starts without it; default `false`"),
+  timeout: key(duration, "longest start, until its tools are known; default `10s`"),
+  call_timeout: key(duration, "longest call; default `2m`"),
   box: key(text, "the box it runs in"),
 });
 const secrets = mapping({
@@ -325,7 +356,7 @@ export const policySchema = mapping({
   permissions: key(permissions, "which calls are allowed, asked about or refused"),
   sandbox: key(sandbox, "where commands run"),
   tools: key(tools, "which tools exist"),
-  mcp_servers: key(mapOf(id, mcpServer), "MCP servers"),
+  mcp_servers: key(mapOf(serverName, mcpServer), "servers of tools that speak the Model Context Protocol"),
   secrets: key(secrets, "redaction"),
   audit: key(audit, "the session log"),
   output: key(output, "the final answer"),

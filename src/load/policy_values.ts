@@ -5,6 +5,7 @@ import { mapToolName } from "../core/skill.ts";
 import { enableableTools, engineTools } from "../core/tool_names.ts";
 import { showFound, showPath } from "./check_value.ts";
 import { keyMatches } from "./policy_keys.ts";
+import { serverChecks } from "./policy_mcp.ts";
 import type { YamlPath } from "./yaml.ts";
 
 export type KeyFault = {
@@ -35,6 +36,7 @@ const checks: readonly {
   { path: "sandbox.env.*", fault: passedFault },
   { path: "tools.enabled.*", fault: enabledFault },
   { path: "workspace.instructions.*", fault: instructionFault },
+  ...serverChecks,
 ];
 
 // The value is never repeated: it may be the key.

@@ -82,6 +82,7 @@ describe("mergePolicy() without files", () => {
         enabled: ["read_file", "list_files", "search_text", "git_diff", "write_file", "edit_file", "shell"],
         shell: { timeoutMs: 120_000, maxTimeoutMs: 1_800_000, maxOutput: 65_536 },
       },
+      mcpServers: [],
       askTimeoutMs: 300_000,
       redact: { builtin: true, env: [], patterns: [] },
     });

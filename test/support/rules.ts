@@ -11,6 +11,7 @@ export const ruleContext: RuleContext = {
   home: "/home/u",
   sets: new Map(),
   risky: [],
+  serverTools: [],
   resolve: (path) => path,
 };
 
