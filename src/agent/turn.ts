@@ -1,7 +1,6 @@
 // One turn: from a user's message until the agent stops. The loop of iterations, its limits and its ends.
 import type { Agent } from "./agent.ts";
 import { fittingContext } from "./compact.ts";
-import { finishGuard } from "./finish.ts";
 import { activateFor, type Requested } from "./triggers.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { modelStep } from "./model_step.ts";
@@ -14,7 +13,6 @@ import { contextRoom } from "../core/budget.ts";
 import type { ContextReport } from "../core/context.ts";
 import type { Denial, EventData, StopReason } from "../core/event.ts";
 import { type ModelReply, type ModelRequest, noUsage, type Usage } from "../core/message.ts";
-import { unreported } from "../core/gate_state.ts";
 import { finalText, type SessionState } from "../core/session.ts";
 
 export type TurnEnd = {
@@ -61,7 +59,6 @@ export async function runTurn(agent: Agent, input: TurnInput): Promise<TurnEnd> 
 async function iterate(agent: Agent, signal: AbortSignal, deadline: Deadline): Promise<Stop> {
   const either = AbortSignal.any([signal, deadline.signal]);
   const repeats = repeatWatch();
-  const finish = finishGuard(agent, either);
   // How often in a row the provider said that the context is full.
   let full = 0;
   for (let iteration = 1;; iteration++) {
@@ -89,12 +86,9 @@ async function iterate(agent: Agent, signal: AbortSignal, deadline: Deadline): P
     if (reply.stop === "refusal") return { stop: "refusal", message: "the model refused to answer" };
     if (calls.length === 0) {
       if (reply.stop === "context_full") continue;
-      if (reply.stop === "max_tokens") {
-        return limitStop("max_output_tokens", model.maxOutputTokens, model.maxOutputTokens);
-      }
-      const end = await finish();
-      if (end !== undefined) return end;
-      continue;
+      return reply.stop === "max_tokens"
+        ? limitStop("max_output_tokens", model.maxOutputTokens, model.maxOutputTokens)
+        : { stop: "final" };
     }
     const stop = await runCalls(agent, hooks, calls, repeats);
     if (stop !== undefined) return stop;
@@ -138,7 +132,7 @@ function endTurn(agent: Agent, stop: Stop): TurnEnd {
     }
   }
   const { usage, denied } = recorder.state.turn;
-  const { limit: _limit, gates: _gates, ...rest } = end;
+  const { limit: _recorded, ...rest } = end;
   return { ...rest, text: answerOf(recorder.state), usage, denied };
 }
 
@@ -159,7 +153,7 @@ export function closeTurn(agent: Pick<Agent, "recorder">, stop: Stop): void {
     if (skill.outcome === undefined) {
       recorder.emit("skill.completed", {
         name: skill.name,
-        outcome: unreported,
+        outcome: "unreported",
         summary: "",
         evidence: [],
       });
@@ -171,7 +165,6 @@ export function closeTurn(agent: Pick<Agent, "recorder">, stop: Stop): void {
     usage: recorder.state.turn.usage,
     denied: recorder.state.turn.denied,
     ...(stop.message === undefined ? {} : { message: stop.message }),
-    ...(stop.gates === undefined || stop.gates.length === 0 ? {} : { gates: stop.gates }),
   });
   recorder.sync();
 }
