@@ -2,9 +2,13 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readBody } from "../../agent/activate.ts";
+import { compact, contextOf, showTokens } from "../../agent/compact.ts";
 import { clearSkills } from "../../agent/skill_desk.ts";
+import { stopFor } from "../../agent/stop.ts";
 import { requestedFault } from "../../agent/triggers.ts";
 import { runTurn, type TurnEnd } from "../../agent/turn.ts";
+import { contextRoom } from "../../core/budget.ts";
+import type { StopReason } from "../../core/event.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { plural } from "../../core/plural.ts";
 import { nearest, showProblems } from "../../core/problem.ts";
@@ -93,6 +97,10 @@ async function loop(chat: Chat): Promise<number> {
     const command = chatCommand(chat, text.trim());
     if (command === "quit") return exitCodes.done;
     if (command === "handled") continue;
+    if (command === "compact") {
+      if (await compactNow(chat) === "audit_error") return exitCodes.audit;
+      continue;
+    }
     try {
       await reload(chat);
       last = await take(chat, text) ?? last;
@@ -151,6 +159,7 @@ async function take(chat: Chat, text: string): Promise<TurnEnd | undefined> {
 const commands: readonly { readonly name: string; readonly help: string }[] = [
   { name: "/help", help: "this list" },
   { name: "/status", help: "session, policy, skills, tokens" },
+  { name: "/compact", help: "cut old results, and have the earlier part of the conversation summed up" },
   {
     name: "/skill",
     help: "/skill NAME [arguments] loads one; /skill list, /skill find WORDS, /skill clear [NAME]",
@@ -160,11 +169,12 @@ const commands: readonly { readonly name: string; readonly help: string }[] = [
 ];
 
 // A word with a slash that nobody knows is a slip, not a message for the model.
-function chatCommand(chat: Chat, text: string): "quit" | "handled" | "message" {
+function chatCommand(chat: Chat, text: string): "quit" | "handled" | "compact" | "message" {
   const { output } = chat.context;
   const word = /^\/[\p{L}\p{N}_-]+(?=\s|$)/u.exec(text)?.[0];
   if (word === undefined || word === "/skill" || word === "/discover-skills") return "message";
   if (word === "/quit" || word === "/exit") return "quit";
+  if (word === "/compact") return "compact";
   if (word === "/help") {
     for (const c of commands) output.result(`${c.name.padEnd(8)} ${c.help}\n`);
   } else if (word === "/status") {
@@ -184,9 +194,27 @@ function chatCommand(chat: Chat, text: string): "quit" | "handled" | "message" {
   return "handled";
 }
 
+// What it did is told by its event.
+async function compactNow({ context, session, interrupt }: Chat): Promise<StopReason | undefined> {
+  const { output } = context;
+  const { agent } = session;
+  try {
+    const done = await compact(agent, interrupt.signal, true);
+    if (!done.ok) output.note(output.safe(`not compacted: ${done.why}`));
+    agent.recorder.sync();
+    return undefined;
+  } catch (error) {
+    const never = new AbortController().signal;
+    const stop = stopFor(error, { user: interrupt.signal, deadline: never, policy: agent.policy });
+    output.note(output.safe(`not compacted: ${stop.message ?? stop.stop}`));
+    return stop.stop;
+  }
+}
+
 function statusLines(chat: Chat): readonly string[] {
   const { agent } = chat.session;
   const { state } = agent.recorder;
+  const { tokens, total } = contextOf(agent).report;
   const skills = state.active.map((s) => `${s.name} (${s.trigger}, ${s.scope})`).join(", ");
   return [
     `session  ${chat.session.id}, ${plural(state.turn.number, "turn")}, ${plural(state.seq, "event")}`,
@@ -194,6 +222,7 @@ function statusLines(chat: Chat): readonly string[] {
     `model    ${agent.model.provider}/${agent.policy.model.name || agent.model.provider}`,
     `skills   ${skills === "" ? "none active" : skills}`,
     `tokens   ${state.usage.input} in, ${state.usage.output} out, ${state.usage.cacheRead} from cache`,
+    `context  ${total} of ${contextRoom(agent.policy.model)} tokens: ${showTokens(tokens)}`,
     `log      ${chat.session.logPath}`,
   ];
 }
