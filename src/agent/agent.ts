@@ -2,6 +2,7 @@
 import type { AllowedTool } from "../core/bound.ts";
 import type { Catalog } from "../core/catalog.ts";
 import type { StableText } from "../core/context.ts";
+import type { Shown } from "../core/listing.ts";
 import type { Grant } from "../core/grant.ts";
 import type { Args, InputSchema } from "../core/message.ts";
 import type { Policy } from "../core/policy.ts";
@@ -22,6 +23,8 @@ import type { Recorder } from "./recorder.ts";
 export type Agent = {
   readonly policy: Policy;
   readonly catalog: Catalog;
+  /** What the model sees of the catalog; when skills were left out, it is offered find_skill. */
+  readonly shown: Shown;
   readonly stable: StableText;
   readonly recorder: Recorder;
   readonly model: Model;

@@ -128,6 +128,7 @@ export type ShellSettings = {
 export type SkillDesk = {
   load(name: string, argumentsText: string): Promise<ToolOutcome>;
   complete(name: string, outcome: string, summary: string): ToolOutcome;
+  find(query: string): ToolOutcome;
   readFile(skill: string, path: string): Promise<ToolOutcome>;
 };
 

@@ -4,10 +4,13 @@ import type { Agent } from "./agent.ts";
 import type { SkillDesk, ToolOutcome } from "./ports.ts";
 import { missingEvidence } from "../core/gate.ts";
 import type { Gate } from "../core/policy.ts";
+import { foundText, searchSkills } from "../core/skill_search.ts";
+import { modelNames, noSuchSkill } from "../core/trigger.ts";
 
 export function skillDesk(agent: Agent): SkillDesk {
   return {
     load: (name, argumentsText) => loadByModel(agent, name, argumentsText),
+    find: (query) => find(agent, query),
     complete: (name, outcome, summary) => complete(agent, name, outcome, summary),
     readFile: (skill, path) => readFile(agent, skill, path),
   };
@@ -32,9 +35,16 @@ async function loadByModel(agent: Agent, name: string, argumentsText: string): P
 }
 
 function unknownSkill(agent: Agent, name: string): ToolOutcome {
-  const names = agent.catalog.items.filter((s) => s.modelInvocable).map((s) => s.name);
-  const available = names.length === 0 ? "none" : names.join(", ");
-  return { ok: false, code: "unknown_skill", content: `no skill \`${name}\`; available: ${available}` };
+  return { ok: false, code: "unknown_skill", content: noSuchSkill(name, modelNames(agent.catalog)) };
+}
+
+function find(agent: Agent, query: string): ToolOutcome {
+  const result = searchSkills(agent.catalog.items.filter((s) => s.modelInvocable), query);
+  return {
+    ok: true,
+    content: foundText(query, result),
+    data: { skills: result.found.map((s) => s.name), total: result.total },
+  };
 }
 
 // A verdict counts only when its maker can have seen the evidence: every result was in the request that it answers.

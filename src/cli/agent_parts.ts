@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import type { Agent } from "../agent/agent.ts";
 import type { Place, ShellSettings, ToolContext } from "../agent/ports.ts";
 import type { Recorder } from "../agent/recorder.ts";
-import { renderListing } from "../core/listing.ts";
+import { type Listing, renderListing, shownBy } from "../core/listing.ts";
 import { type Policy, sessionForced } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
 import { identity } from "../core/prompt.ts";
+import type { SessionState } from "../core/session.ts";
 import { compileAllowedTool } from "../load/allowed_tool.ts";
 import { readInstructions } from "../load/instructions.ts";
 import { readAttached, readSkillBody } from "../load/skill_dir.ts";
@@ -49,15 +50,17 @@ export async function makeAgent(
   if (!model.ok) return model;
   const network = options.fixed?.network ?? systemNetwork(context.host.env);
   const place: Place = { ...placeOf(settings), network };
+  const listed = listing(policy, catalog, recorder.state.recent);
   return {
     ok: true,
     problems: [],
     value: {
       policy,
       catalog: catalog.catalog,
+      shown: shownBy(listed),
       stable: {
         identity,
-        catalog: policy.skills.modelChoice ? site.redact(listing(policy, catalog).text) : "",
+        catalog: policy.skills.modelChoice ? site.redact(listed.text) : "",
         instructions:
           (settings.trusted ? readInstructions(policy.root, settings.cwd, policy.instructions) : []).map((
             { path, text },
@@ -120,13 +123,17 @@ function shellOf(context: Context, settings: Settings): ShellSettings {
 }
 
 /** The catalog as the model sees it, and what had no room in it. */
-export function listing(policy: Policy, { catalog }: LoadedCatalog) {
+export function listing(
+  policy: Policy,
+  { catalog }: LoadedCatalog,
+  recent: SessionState["recent"] = {},
+): Listing {
   const session = sessionForced(policy.skills).map((f) => f.skill);
   return renderListing(catalog.items, {
     budgetTokens: policy.skills.listingTokens,
     forcedNames: new Set(policy.skills.forced.map((f) => f.skill)),
     sessionNames: new Set(session),
-    recent: new Map(),
+    recent: new Map(Object.entries(recent)),
   });
 }
 

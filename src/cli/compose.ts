@@ -12,7 +12,8 @@ import { sessionsFolder } from "../load/locate.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { beforeImages } from "../store/before_images.ts";
 import { createLog, listSessions, type Opened, readFirstEvent, resumeLog } from "../store/session_log.ts";
-import { listing, makeAgent } from "./agent_parts.ts";
+import { makeAgent } from "./agent_parts.ts";
+import { catalogNews, differs, omissions, recordNews } from "./catalog_news.ts";
 import { loadCatalog, type LoadedCatalog, missingForced } from "./catalog.ts";
 import type { Context } from "./command.ts";
 import type { ScriptReply } from "../provider/script.ts";
@@ -49,8 +50,11 @@ export type Session = {
   readonly logPath: string;
   /** The agent for the next turn; another one after `adopt`. */
   readonly agent: Agent;
-  /** Takes changed settings for the turns to come, or the same ones with skills found anew; problems mean that the old ones stay. */
-  adopt(settings: Settings, how?: "rescan"): Promise<readonly Problem[]>;
+  /**
+   * To be called before every turn but the first: takes the settings as they are now and looks for skills anew. What is
+   * different is recorded, and told to the model in the turn that follows. Problems mean that the old ones stay.
+   */
+  adopt(settings: Settings): Promise<readonly Problem[]>;
   ref(): SessionRef;
   close(): void;
 };
@@ -127,12 +131,13 @@ async function start(
   const made = await makeAgent(context, settings, options, catalog, recorder, site);
   if (!made.ok) return refuse(made.problems);
   let agent = made.value;
+  let current = { settings, catalog };
   const problems = await recordOpening(agent, {
     facts: factsOf(context, settings, options),
     resumed: opened.events.length > 0,
     ...(opened.recovered === undefined ? {} : { recovered: opened.recovered }),
     skillFaults: catalog.errors,
-    omitted: listing(settings.policy, catalog).omitted,
+    omitted: omissions(agent.shown, settings.policy),
   });
   if (problems.length > 0) return refuse(problems);
   const session: Session = {
@@ -141,10 +146,11 @@ async function start(
     get agent() {
       return agent;
     },
-    async adopt(next, how) {
+    async adopt(next) {
       const changed = next.policy.revision !== agent.policy.revision;
-      if (!changed && how !== "rescan") return [];
+      const sameText = !changed && next.trusted === current.settings.trusted;
       const nextCatalog = loadCatalog(next);
+      if (sameText && !differs(current.catalog, nextCatalog)) return [];
       const missing = missingForced(next.policy, nextCatalog);
       if (missing.length > 0) return missing;
       const remade = await makeAgent(context, next, options, nextCatalog, recorder, site);
@@ -154,8 +160,14 @@ async function start(
         recorder.emit("policy.changed", { from: agent.policy.revision, to: next.policy.revision });
       }
       const sameModel = JSON.stringify(next.policy.model) === JSON.stringify(agent.policy.model);
+      const news = catalogNews(agent, remade.value, sameText ? "kept" : "new");
+      recordNews(recorder, news, current.catalog, nextCatalog);
+      current = { settings: next, catalog: nextCatalog };
       agent = {
         ...remade.value,
+        // What the model was told first is not told again in other words: the requests before stay its beginning.
+        ...(sameText ? { stable: agent.stable } : {}),
+        shown: news.shown,
         ...(sameModel ? { model: agent.model } : {}),
         // Kept answers end when the policy changes.
         grants: changed ? [] : agent.grants,

@@ -23,7 +23,7 @@ export const verbs: readonly Verb[] = [
   },
   {
     name: "skill",
-    usage: "skill list|show|run",
+    usage: "skill list|find|show|run",
     summary: "see and use skills",
     load: async () => (await import("./commands/skill.ts")).skill,
   },

@@ -83,6 +83,13 @@ export type EventData = {
   "session.resumed": SessionFacts;
   "session.recovered": { readonly bytes: number; readonly savedAs: string };
   "skill.registry_error": { readonly path: string; readonly code: string; readonly message: string };
+  /** What a scan between two turns found: names, and the text that says so to the model in the turn that follows. */
+  "catalog.changed": {
+    readonly added: readonly string[];
+    readonly removed: readonly string[];
+    readonly changed: readonly string[];
+    readonly text: string;
+  };
   "skill.omitted": { readonly name: string; readonly reason: string };
   "user.message": { readonly content: string; readonly actor: string };
   "skill.loaded": {

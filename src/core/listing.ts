@@ -1,7 +1,9 @@
 // The catalog as the model sees it: names and descriptions, within a budget, and what had to be left out.
 import { estimateTokens } from "./budget.ts";
 import { compareText } from "./collection.ts";
-import type { SkillTier } from "./policy.ts";
+import type { Catalog } from "./catalog.ts";
+import type { CatalogChange } from "./catalog_change.ts";
+import { sessionForced, type SkillSettings, type SkillTier } from "./policy.ts";
 import { dropHidden, type Skill } from "./skill.ts";
 import { escapeFence } from "./text.ts";
 
@@ -23,6 +25,32 @@ export type Listing = {
   readonly shortened: readonly string[];
   readonly omitted: readonly { readonly name: string; readonly reason: string }[];
 };
+
+/** Names of skills that the model could load, and of which it sees less than all there is to see. */
+export type Shown = {
+  readonly shortened: ReadonlySet<string>;
+  readonly omitted: ReadonlySet<string>;
+};
+
+export function shownBy(listing: Pick<Listing, "shortened" | "omitted">): Shown {
+  return {
+    shortened: new Set(listing.shortened),
+    omitted: new Set(listing.omitted.map((o) => o.name)),
+  };
+}
+
+/** What the model sees of a skill before it is loaded, in words. */
+export function sightOf(
+  skill: Pick<Skill, "name" | "modelInvocable">,
+  settings: Pick<SkillSettings, "forced" | "modelChoice">,
+  shown: Shown,
+): "all of it" | "full" | "shortened" | "omitted" | "not for the model" | "nothing (skills.model_choice)" {
+  if (sessionForced(settings).some((f) => f.skill === skill.name)) return "all of it";
+  if (!skill.modelInvocable) return "not for the model";
+  if (!settings.modelChoice) return "nothing (skills.model_choice)";
+  if (shown.omitted.has(skill.name)) return "omitted";
+  return shown.shortened.has(skill.name) ? "shortened" : "full";
+}
 
 const heading = "# Available Skills";
 const instruction =
@@ -61,6 +89,34 @@ export function renderListing(items: readonly Skill[], options: ListingOptions):
   return compose(kept, left, options);
 }
 
+/**
+ * What to tell the model of skills that came, changed or went since its list was made: an environment text, empty when
+ * nothing of it concerns the model. `before` is the catalog that it knows. New and changed ones are listed within the
+ * budget, by the rules of renderListing; of those that are gone at most fifty are named.
+ */
+export function renderChanges(
+  change: CatalogChange,
+  before: Catalog,
+  after: Catalog,
+  options: ListingOptions,
+): Listing {
+  const named = new Set([...change.added, ...change.changed]);
+  const fresh = renderListing(after.items.filter((s) => named.has(s.name)), options);
+  const gone = [
+    ...change.removed,
+    ...change.changed.filter((name) => after.get(name)?.modelInvocable !== true),
+  ].filter((name) => before.get(name)?.modelInvocable === true).sort(compareText);
+  const names = gone.slice(0, mostGone).map((name) => escapeFence(oneLine(name))).join(", ");
+  const more = gone.length > mostGone ? ` and ${gone.length - mostGone} more` : "";
+  const parts = [
+    ...(fresh.text === "" ? [] : ["These skills are new or have changed.", fresh.text]),
+    ...(gone.length === 0 ? [] : [`These skills are no longer available: ${names}${more}`]),
+  ];
+  const text = parts.length === 0 ? "" : `<environment>\n${parts.join("\n\n")}\n</environment>`;
+  return { ...fresh, text, tokens: estimateTokens(text) };
+}
+const mostGone = 50;
+
 type Line = { readonly skill: Skill; readonly name: string; readonly description: string };
 type Kept = Line & { readonly shown: string };
 
@@ -86,7 +142,7 @@ function omit(left: readonly Line[], options: ListingOptions): Listing["omitted"
 }
 
 function moreLine(count: number): string {
-  return `- … and ${count} more skills that are not listed`;
+  return `- … and ${count} more skills that are not listed; find_skill searches them`;
 }
 
 function fill(

@@ -160,10 +160,10 @@ export function hostMatches(p: HostPattern, host: HostFact): boolean {
   }
 }
 
-// load_skill(review-*) is the one specifier over a skill's name.
+// load_skill(review-*): a specifier over a skill's name, or over what is asked of find_skill.
 function argsMatch(m: Matchers, facts: Facts): boolean {
   if (m.skill !== undefined) {
-    const name = facts.args["name"] ?? facts.args["skill"];
+    const name = facts.args["name"] ?? facts.args["skill"] ?? facts.args["query"];
     if (typeof name !== "string" || !m.skill.some((glob) => wildcard(glob, name))) return false;
   }
   return Object.entries(m.args ?? {}).every(([name, globs]) => {

@@ -84,6 +84,8 @@ export type SessionState = {
   readonly facts: SessionFacts | undefined;
   /** The environment text that the model was shown last. */
   readonly environment: string;
+  /** What the next turn's environment says of skills that came, changed or went. */
+  readonly catalogNews: readonly string[];
   readonly transcript: readonly Placed[];
   readonly active: readonly ActiveSkill[];
   /** Seq of the last time each skill was loaded. */
@@ -119,6 +121,7 @@ export const emptySession: SessionState = {
   startedAt: "",
   facts: undefined,
   environment: "",
+  catalogNews: [],
   transcript: [],
   active: [],
   recent: {},
@@ -139,6 +142,8 @@ export function reduce(state: SessionState, event: Event): SessionState {
       return { ...next, id: event.session, startedAt: event.ts, facts: event.data };
     case "session.resumed":
       return resume(next, event.data);
+    case "catalog.changed":
+      return { ...next, catalogNews: withNews(state.catalogNews, event.data.text) };
     case "user.message":
       return startTurn(next, event.data.content, event.seq);
     case "skill.loaded":
@@ -217,7 +222,8 @@ export function reduce(state: SessionState, event: Event): SessionState {
 // Another model counts otherwise.
 function resume(state: SessionState, facts: SessionFacts): SessionState {
   const same = facts.provider === state.facts?.provider && facts.model === state.facts?.model;
-  return { ...state, facts, calibration: same ? state.calibration : uncalibrated };
+  // The list of skills is made anew, so nothing of it is left to be told.
+  return { ...state, facts, catalogNews: [], calibration: same ? state.calibration : uncalibrated };
 }
 
 function startTurn(state: SessionState, content: string, seq: number): SessionState {
@@ -226,15 +232,19 @@ function startTurn(state: SessionState, content: string, seq: number): SessionSt
     e.kind === "skill" && !e.live ? { kind: "note", of: "ended", seq: e.seq, text: skillMarker(e.name) } : e
   );
   const environment = state.facts === undefined ? "" : renderEnvironment(state.facts);
-  const shown: readonly Placed[] = environment === state.environment
-    ? []
-    : [{ kind: "environment", seq, text: environment }];
+  const news = environment === state.environment ? state.catalogNews : [environment, ...state.catalogNews];
+  const shown = news.map((text): Placed => ({ kind: "environment", seq, text }));
   return {
     ...state,
     environment,
+    catalogNews: [],
     transcript: [...transcript, { kind: "user", seq, text: content }, ...shown],
     turn: { ...noTurn, number: state.turn.number + 1, open: true },
   };
+}
+
+function withNews(news: readonly string[], text: string): readonly string[] {
+  return text === "" ? news : [...news, text];
 }
 
 function loadSkill(state: SessionState, data: EventData["skill.loaded"], seq: number): SessionState {

@@ -43,6 +43,7 @@ export const builtins: readonly BuiltinTool[] = [
   { name: "load_skill", ...engine, mainArgument: "name" },
   { name: "read_skill_file", ...engine, mainArgument: "skill" },
   { name: "complete_skill", ...engine, mainArgument: "name" },
+  { name: "find_skill", ...engine, mainArgument: "query" },
 ];
 
 export const builtinTools: readonly string[] = builtins.map((t) => t.name);

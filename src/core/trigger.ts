@@ -4,7 +4,7 @@ import { compareText } from "./collection.ts";
 import type { SkillTrigger } from "./policy.ts";
 import { nearest } from "./problem.ts";
 import type { Skill } from "./skill.ts";
-import type { Pattern } from "./text.ts";
+import { escapeLine, type Pattern } from "./text.ts";
 
 export type SkillMessage =
   | { readonly kind: "none" }
@@ -51,6 +51,27 @@ export function parseSkillMessage(message: string, names: readonly string[]): Sk
 /** The names that the user may load. */
 export function userNames(catalog: Catalog): readonly string[] {
   return catalog.items.filter((s) => s.userInvocable).map((s) => s.name);
+}
+
+/** The names that the model may load. */
+export function modelNames(catalog: Catalog): readonly string[] {
+  return catalog.items.filter((s) => s.modelInvocable).map((s) => s.name);
+}
+
+// Of a thousand names, all would drown the few that were perhaps meant.
+const mostNamed = 100;
+
+/** `available: a, b …`: a hundred names at most. */
+export function availableNames(names: readonly string[]): string {
+  const few = names.slice(0, mostNamed).join(", ") || "none";
+  return `available: ${few}${names.length > mostNamed ? ` and ${names.length - mostNamed} more` : ""}`;
+}
+
+/** What to say of a name that is not among these: those that were perhaps meant, and which there are. */
+export function noSuchSkill(word: string, names: readonly string[]): string {
+  const meant = suggest(word, names);
+  const hint = meant.length === 0 ? "" : `did you mean ${meant.join(" or ")}? `;
+  return `no skill \`${escapeLine(word.slice(0, 200))}\`; ${hint}${availableNames(names)}`;
 }
 
 function load(text: string, names: readonly string[]): SkillMessage {

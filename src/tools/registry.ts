@@ -3,6 +3,7 @@ import type { Tool } from "../agent/ports.ts";
 import { completeSkill } from "./complete_skill.ts";
 import { editFile } from "./edit_file.ts";
 import { fetchUrl } from "./fetch_url.ts";
+import { findSkill } from "./find_skill.ts";
 import { gitDiff } from "./git_diff.ts";
 import { listFiles } from "./list_files.ts";
 import { loadSkill } from "./load_skill.ts";
@@ -25,6 +26,7 @@ export const builtinTools: readonly Tool[] = [
   loadSkill,
   readSkillFile,
   completeSkill,
+  findSkill,
 ];
 
 export const toolNames: readonly string[] = builtinTools.map((tool) => tool.name);

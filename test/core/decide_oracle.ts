@@ -251,7 +251,7 @@ function saysWhole(rule: Rule, facts: Facts, s: Subject): boolean {
 }
 
 function boundVotes(q: Question): readonly Vote[] {
-  if (["load_skill", "read_skill_file", "complete_skill"].includes(q.facts.tool)) return [];
+  if (["load_skill", "read_skill_file", "complete_skill", "find_skill"].includes(q.facts.tool)) return [];
   // A skill that declares nothing is bound to reading, or, where the operator says so, not at all.
   const bounding = q.bounding.filter((b) =>
     b.allowed !== undefined || q.settings.undeclaredTools !== "unbounded"

@@ -100,7 +100,7 @@ test("renderListing() leaves skills out from the end, says so, and gives each a 
   });
   assertEquals(
     listing.text.split("\n").at(-1),
-    `- … and ${1000 - listed} more skills that are not listed`,
+    `- … and ${1000 - listed} more skills that are not listed; find_skill searches them`,
   );
 });
 

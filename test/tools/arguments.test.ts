@@ -189,6 +189,7 @@ describe("checkArguments()", () => {
       load_skill: { name: "a", arguments: "b" },
       read_skill_file: { skill: "a", path: "b" },
       complete_skill: { name: "a", outcome: "PASS", summary: "" },
+      find_skill: { query: "a" },
     };
     const found = builtinTools.map((
       tool,

@@ -19,6 +19,7 @@ describe("the built-in tools", () => {
       "load_skill",
       "read_skill_file",
       "complete_skill",
+      "find_skill",
     ]);
   });
 
@@ -39,7 +40,7 @@ describe("the built-in tools", () => {
   test("the engine's own are marked, and those that change what is active are barriers", () => {
     const engine = builtinTools.filter((t) => t.engine === true).map((t) => t.name);
     const barriers = builtinTools.filter((t) => t.barrier === true).map((t) => t.name);
-    assertEquals([engine, barriers], [["load_skill", "read_skill_file", "complete_skill"], [
+    assertEquals([engine, barriers], [["load_skill", "read_skill_file", "complete_skill", "find_skill"], [
       "fetch_url",
       "load_skill",
       "complete_skill",
@@ -88,6 +89,7 @@ describe("the skill tools", () => {
       load: async (...args) => ({ ok: heard.push(["load", ...args]) > 0, content: "1" }),
       complete: (...args) => ({ ok: heard.push(["complete", ...args]) > 0, content: "2" }),
       readFile: async (...args) => ({ ok: heard.push(["readFile", ...args]) > 0, content: "3" }),
+      find: (...args) => ({ ok: heard.push(["find", ...args]) > 0, content: "4" }),
     };
     const at = { ...ws.at, skills };
     const tool = (name: string) => builtinTools.find((t) => t.name === name)!;
@@ -96,10 +98,14 @@ describe("the skill tools", () => {
       await call(tool("load_skill"), { name: "a" }, at),
       await call(tool("complete_skill"), { name: "a", outcome: "PASS", summary: "s" }, at),
       await call(tool("read_skill_file"), { skill: "a", path: "p" }, at),
+      await call(tool("find_skill"), { query: "x y" }, at),
     ];
     assertEquals([heard, outcomes.map((o) => o.content)], [
-      [["load", "a", "x y"], ["load", "a", ""], ["complete", "a", "PASS", "s"], ["readFile", "a", "p"]],
-      ["1", "1", "2", "3"],
+      [["load", "a", "x y"], ["load", "a", ""], ["complete", "a", "PASS", "s"], ["readFile", "a", "p"], [
+        "find",
+        "x y",
+      ]],
+      ["1", "1", "2", "3", "4"],
     ]);
   });
 

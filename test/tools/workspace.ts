@@ -62,6 +62,7 @@ export function makeWorkspace(changes: Partial<ToolContext> = {}): Workspace {
       load: async () => ({ ok: true, content: "loaded" }),
       complete: () => ({ ok: true, content: "completed" }),
       readFile: async () => ({ ok: true, content: "read" }),
+      find: () => ({ ok: true, content: "found" }),
     },
     ...changes,
   };

@@ -23,7 +23,8 @@ import { catchInterrupts, type Interrupt, Interrupted } from "../interrupt.ts";
 import { exitOf, reportEnd, reportProblems, reportUsage } from "../result.ts";
 import { type TurnOptions, withSessionOptions } from "../session_options.ts";
 import { loadSettings } from "../settings.ts";
-import { askSkills, listSkills } from "../skill_words.ts";
+import { listSkills, viewOf } from "../skill_list.ts";
+import { askSkills } from "../skill_words.ts";
 import { openTerminal, type Terminal } from "../terminal.ts";
 
 export const chat: CommandModule = {
@@ -121,7 +122,7 @@ function endOf({ interrupt }: Chat): number {
 async function take(chat: Chat, text: string): Promise<TurnEnd | undefined> {
   const { output, host } = chat.context;
   const { agent } = chat.session;
-  const asked = askSkills(agent.catalog, text, []);
+  const asked = askSkills(viewOf(agent), text, []);
   switch (asked.kind) {
     case "answer":
       output.result(`${asked.text}\n`);
@@ -135,8 +136,8 @@ async function take(chat: Chat, text: string): Promise<TurnEnd | undefined> {
       return undefined;
     }
     case "reload":
-      await reload(chat, "rescan");
-      output.result(`${listSkills(chat.session.agent.catalog)}\n`);
+      // Done: skills are looked for before every message.
+      output.result(`${listSkills(viewOf(agent))}\n`);
       return undefined;
     case "turn": {
       const fault = await requestedFault(agent.catalog, (skill) => readBody(agent, skill), asked.skills);
@@ -162,7 +163,8 @@ const commands: readonly { readonly name: string; readonly help: string }[] = [
   { name: "/compact", help: "cut old results, and have the earlier part of the conversation summed up" },
   {
     name: "/skill",
-    help: "/skill NAME [arguments] loads one; /skill list, /skill find WORDS, /skill clear [NAME]",
+    help:
+      "/skill NAME [arguments] loads one; /skill list, /skill find WORDS, /skill clear [NAME], /skill reload",
   },
   { name: "/grants", help: "answers that were kept for this session" },
   { name: "/quit", help: "end the chat" },
@@ -227,12 +229,12 @@ function statusLines(chat: Chat): readonly string[] {
   ];
 }
 
-// A policy file that changed is read at the start of a turn; one that does not load leaves the old one in force.
-async function reload(chat: Chat, how?: "rescan"): Promise<void> {
+// Policy files and skills that changed are read at the start of a turn; what does not load leaves the old ones in force.
+async function reload(chat: Chat): Promise<void> {
   const { output } = chat.context;
   const asking = { terminal: () => chat.terminal, signal: chat.interrupt.signal };
   const settings = await loadSettings(chat.context, chat.options, asking, "silent");
-  const problems = settings.ok ? await chat.session.adopt(settings.value, how) : settings.problems;
+  const problems = settings.ok ? await chat.session.adopt(settings.value) : settings.problems;
   if (problems.length === 0) return;
   for (const line of showProblems(problems)) output.note(output.paint.yellow(output.safe(line)));
   output.note(output.paint.yellow("the changed policy was not taken; the one before stays in force"));

@@ -14,6 +14,7 @@ import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions
 import { explainCall, explanationLines } from "../explain_call.ts";
 import { reportProblems, reportSlip } from "../result.ts";
 import { loadSettings, type Settings } from "../settings.ts";
+import { freshView } from "../skill_list.ts";
 import { askSkills } from "../skill_words.ts";
 import { toJsonLine } from "../json_line.ts";
 
@@ -90,7 +91,7 @@ function explainMessage(context: Context, settings: Settings, message: string, j
   const { output } = context;
   const { policy } = settings;
   const loaded = loadCatalog(settings);
-  const asked = askSkills(loaded.catalog, message, []);
+  const asked = askSkills(freshView(policy, loaded), message, []);
   if (asked.kind === "fault") return reportSlip(output, asked.message, json);
   const forced = sessionForced(policy.skills).map((f) => ({
     skill: f.skill,

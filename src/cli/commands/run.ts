@@ -15,6 +15,7 @@ import { answerJson, exitOf, reportEnd, reportProblems, reportUsage, resultJson 
 import { openSession, type Session } from "../compose.ts";
 import { type TurnOptions, withSessionOptions } from "../session_options.ts";
 import { loadSettings } from "../settings.ts";
+import { freshView } from "../skill_list.ts";
 import { askSkills } from "../skill_words.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -67,7 +68,11 @@ export async function runOnce(
     );
     if (!settings.ok) return reportProblems(output, settings.problems, json);
     const catalog = loadCatalog(settings.value);
-    const asked = askSkills(catalog.catalog, prompt.ok ? prompt.text : "", options.skill ?? []);
+    const asked = askSkills(
+      freshView(settings.value.policy, catalog),
+      prompt.ok ? prompt.text : "",
+      options.skill ?? [],
+    );
     if (asked.kind === "answer") {
       output.result(json ? answerJson(asked.text) : `${asked.text}\n`);
       return exitCodes.done;

@@ -15,6 +15,7 @@ import { exitOf, reportProblems } from "../result.ts";
 import { type Approval, loadScenario, type Scenario } from "../scenario_file.ts";
 import { layOut, type ScenarioFolder } from "../scenario_folder.ts";
 import { loadSettings } from "../settings.ts";
+import { viewOf } from "../skill_list.ts";
 import { askSkills } from "../skill_words.ts";
 
 export const scenario: CommandModule = {
@@ -69,7 +70,8 @@ async function play(context: Context, scenario: Scenario, folder: ScenarioFolder
   const session = opened.value;
   let code: number = exitCodes.done;
   for (const message of typeof scenario.user === "string" ? [scenario.user] : scenario.user) {
-    const asked = askSkills(session.agent.catalog, message, scenario.load ?? []);
+    if (session.agent.recorder.state.turn.number > 0) await session.adopt(settings.value);
+    const asked = askSkills(viewOf(session.agent), message, scenario.load ?? []);
     if (asked.kind !== "turn") {
       context.output.note(asked.kind === "fault" ? asked.message : `not a turn: ${message}`);
       code = exitCodes.usage;

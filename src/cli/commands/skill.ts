@@ -1,14 +1,16 @@
 // `writ skill list|show|run`: what skills there are, what one says, and running one.
 import { exitCodes } from "../../core/outcome.ts";
 import { showPosition } from "../../core/problem.ts";
+import { searchSkills } from "../../core/skill_search.ts";
 import { escapeLine, escapeTerminal } from "../../core/text.ts";
+import { availableNames } from "../../core/trigger.ts";
 import { readSkillBody } from "../../load/skill_dir.ts";
 import { loadCatalog, missingForced, unlisted } from "../catalog.ts";
 import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
 import { reportProblems, reportSlip } from "../result.ts";
 import { withoutSecrets } from "../secrets.ts";
 import { loadSettings } from "../settings.ts";
-import { listSkills } from "../skill_words.ts";
+import { findSkills, freshView, listSkills, skillFacts } from "../skill_list.ts";
 import { runOnce, type RunOptions, withRunOptions } from "./run.ts";
 import { toJsonLine } from "../json_line.ts";
 
@@ -19,6 +21,10 @@ export const skill: CommandModule = {
       "skills, where they come from, and why one is not available",
     )
       .action(async (options: PolicyOptions) => done(await list(context, options)));
+    withPolicyOptions(command.command("find <words...>")).description(
+      "skills that are about these words, best first",
+    )
+      .action(async (words: string[], options: PolicyOptions) => done(await find(context, words, options)));
     withPolicyOptions(command.command("show <name>")).description("one skill: its facts and its body")
       .action(async (name: string, options: PolicyOptions) => done(await show(context, name, options)));
     withRunOptions(command.command("run <name> [arguments...]")).description("one turn with this skill")
@@ -42,21 +48,35 @@ async function list(context: Context, options: PolicyOptions): Promise<number> {
       message,
     })),
   ];
+  const view = freshView(settings.value.policy, loaded);
   if (options.json === true) {
-    const skills = catalog.items.map(({ patterns, ...rest }) => ({
-      ...rest,
-      patterns: patterns.map((p) => p.source),
-    }));
+    const shown = view.shown();
+    const skills = catalog.items.map((s) => skillFacts(s, view, shown));
     output.result(toJsonLine({ skills, absent: catalog.absent, errors, warnings }));
     return exitCodes.done;
   }
-  output.result(`${listSkills(catalog, settings.value.policy.skills.triggers)}\n`);
+  output.result(`${listSkills(view)}\n`);
   for (const e of errors) {
     output.note(output.paint.yellow(escapeLine(`error: ${e.path}: ${e.message} [${e.code}]`)));
   }
   for (const w of warnings) {
     output.note(output.paint.yellow(escapeLine(`warning: ${w.path}: ${w.message} [${w.code}]`)));
   }
+  return exitCodes.done;
+}
+
+async function find(context: Context, words: readonly string[], options: PolicyOptions): Promise<number> {
+  const json = options.json === true;
+  const settings = await loadSettings(context, options, undefined);
+  if (!settings.ok) return reportProblems(context.output, settings.problems, json);
+  const output = withoutSecrets(context, settings.value.policy);
+  const { catalog } = loadCatalog(settings.value);
+  const query = words.join(" ");
+  if (json) {
+    const { found, total } = searchSkills(catalog.items, query);
+    const skills = found.map(({ name, description, tier, file }) => ({ name, description, tier, file }));
+    output.result(toJsonLine({ query, total, skills }));
+  } else output.result(`${findSkills(catalog, query)}\n`);
   return exitCodes.done;
 }
 
@@ -72,7 +92,7 @@ async function show(context: Context, name: string, options: PolicyOptions): Pro
     return reportSlip(
       output,
       `no skill \`${name}\`${
-        reasons.length > 0 ? `: ${reasons.join("; ")}` : `; available: ${catalog.names.join(", ")}`
+        reasons.length > 0 ? `: ${reasons.join("; ")}` : `; ${availableNames(catalog.names)}`
       }`,
       json,
     );

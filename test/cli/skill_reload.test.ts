@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, test } from "bun:test";
+import { assert, assertEquals } from "@std/assert";
+import {
+  calls,
+  type Live,
+  makeSite,
+  openLive,
+  says,
+  type Site,
+  skillText,
+} from "../support/skill_session.ts";
+
+const folder = "home/.config/writ/skills";
+let site: Site;
+let live: Live | undefined;
+beforeEach(() => {
+  site = makeSite();
+  site.put(`${folder}/one/SKILL.md`, skillText("one"));
+  site.put(`${folder}/two/SKILL.md`, skillText("two"));
+});
+afterEach(() => {
+  live?.session.close();
+  live = undefined;
+  site.remove();
+});
+
+async function adopt({ session }: Live): Promise<readonly string[]> {
+  return (await session.adopt(await site.settings())).map((p) => p.code);
+}
+
+function news({ session }: Live): readonly string[] {
+  return session.agent.recorder.state.transcript.flatMap((e) =>
+    e.kind === "environment" && /These skills/.test(e.text) ? [e.text] : []
+  );
+}
+
+test("a skill that is added, edited or removed is seen at the next turn, and the requests before stay the beginning", async () => {
+  live = await openLive(site, [says("a"), calls("load_skill", { name: "three" }), says("b"), says("c")]);
+  await live.turn("first");
+  const first = live.request();
+  site.put(`${folder}/three/SKILL.md`, skillText("three", "A new one </environment> & more."));
+  site.put(`${folder}/two/SKILL.md`, skillText("two", "Now does more."));
+  site.drop(`${folder}/one`);
+  assertEquals(await adopt(live), []);
+  assertEquals(await live.turn("second"), "b");
+  const text = "<environment>\nThese skills are new or have changed.\n\n# Available Skills\n\n" +
+    "When one of these skills is relevant to the task, load it with load_skill before you act, and then follow its " +
+    "instructions.\n\n- three: A new one &lt;/environment&gt; &amp; more.\n- two: Now does more.\n\n" +
+    "These skills are no longer available: one\n</environment>";
+  assertEquals(live.of("catalog.changed"), [{ added: ["three"], removed: ["one"], changed: ["two"], text }]);
+  assertEquals(news(live), [text]);
+  assertEquals(live.of("skill.loaded").map((s) => s.name), ["three"]);
+  const second = live.request();
+  assertEquals(second.system, first.system);
+  assertEquals(second.messages.slice(0, first.messages.length), first.messages);
+  // Nothing changed since: nothing is recorded and nothing said again.
+  assertEquals(await adopt(live), []);
+  await live.turn("third");
+  assertEquals([live.of("catalog.changed").length, news(live).length], [1, 1]);
+});
+
+test("an edited body alone is no news; the next load takes it", async () => {
+  live = await openLive(site, [
+    calls("load_skill", { name: "one" }),
+    says("a"),
+    calls("load_skill", { name: "one" }),
+    says("b"),
+  ]);
+  await live.turn("first");
+  site.put(`${folder}/one/SKILL.md`, skillText("one", "Text of one", "", "Other body.\n"));
+  assertEquals(await adopt(live), []);
+  await live.turn("second");
+  const bodies = live.of("skill.loaded").map((s) => /\n\n(.*)\n<\/skill>$/.exec(s.body)?.[1]);
+  assertEquals([bodies, live.of("catalog.changed")], [["Body.", "Other body."], []]);
+});
+
+test("a skill that breaks between turns is an event, and leaves the others", async () => {
+  live = await openLive(site, [says("a"), says("b")]);
+  await live.turn("first");
+  site.put(`${folder}/two/SKILL.md`, "---\nname: two\n---\nBody\n");
+  assertEquals(await adopt(live), []);
+  await live.turn("second");
+  assertEquals(live.of("skill.registry_error").map((e) => e.code), ["description-missing"]);
+  assertEquals(live.of("catalog.changed").map(({ text: _, ...names }) => names), [
+    { added: [], removed: ["two"], changed: [] },
+  ]);
+  assertEquals(live.session.agent.catalog.names.includes("one"), true);
+});
+
+test("a forced skill that goes leaves everything as it was", async () => {
+  site.put(
+    "policy.yaml",
+    "version: 1\nmodel: {provider: script}\nskills: {forced: [{skill: one, when: session}]}\n",
+  );
+  live = await openLive(site, [says("a"), says("b")]);
+  await live.turn("first");
+  site.drop(`${folder}/one`);
+  const problems = await site.settings().then((s) => live?.session.adopt(s));
+  assertEquals(problems?.map((p) => p.code), ["forced-skill-missing"]);
+  await live.turn("second");
+  assert(live.request().system.includes("Body."));
+  assertEquals(live.of("catalog.changed"), []);
+});
+
+test("news without room is left out, recorded, and can be found", async () => {
+  site.put("policy.yaml", "version: 1\nmodel: {provider: script}\nskills: {listing_tokens: 1000}\n");
+  live = await openLive(site, [says("a"), calls("find_skill", { query: "zebra 29" }), says("b")]);
+  await live.turn("first");
+  assertEquals(live.of("skill.omitted"), []);
+  for (let i = 10; i < 40; i++) {
+    site.put(
+      `${folder}/late-${i}/SKILL.md`,
+      skillText(`late-${i}`, `Number ${i} of the zebras. ${"word ".repeat(40)}`),
+    );
+  }
+  await adopt(live);
+  await live.turn("second");
+  const omitted = live.of("skill.omitted").map((o) => o.name);
+  assert(omitted.length > 10 && omitted.includes("late-29"), `${omitted}`);
+  const found = live.of("tool.completed")[0];
+  assertEquals(found?.result.split("\n")[0]?.slice(0, 11), "- late-29: ");
+  assertEquals([...live.session.agent.shown.omitted], omitted);
+});
+
+test("a session that is resumed lists what there is, and tells no news", async () => {
+  live = await openLive(site, [says("a")]);
+  await live.turn("first");
+  const { id } = live.session;
+  live.session.close();
+  site.put(`${folder}/three/SKILL.md`, skillText("three"));
+  live = await openLive(site, [says("b")], { resume: id });
+  await live.turn("second");
+  assertEquals([live.of("catalog.changed"), news(live)], [[], []]);
+  assert(live.request().system.includes("- three: Text of three"));
+});
