@@ -22,6 +22,8 @@ type Shown = {
   readonly gates: GateState;
   /** The environment text that the model was shown last. */
   readonly environment: string;
+  /** What it was told of skills that came, changed or went. */
+  readonly catalogTold: readonly string[];
 };
 
 /**
@@ -29,7 +31,7 @@ type Shown = {
  * markers, refusals, what gates hold, then the environment, the live bodies and the last message of the user, byte by byte.
  */
 export function compactTranscript(shown: Shown, data: Compacted): readonly Placed[] {
-  const { transcript, gates, environment } = shown;
+  const { transcript, gates } = shown;
   const cut = new Set(data.cut?.results ?? []);
   const keep = data.cut?.keep ?? 0;
   const whole = transcript.map((e) => cut.has(e.seq) && e.kind === "result" ? shorten(e, keep) : e);
@@ -40,7 +42,7 @@ export function compactTranscript(shown: Shown, data: Compacted): readonly Place
     { kind: "note", of: "summary", seq: to, text: summaryText(data.summary) },
     ...notesOf(before, whole, to),
     ...gateNote(gates, to),
-    ...standing(before, whole, environment),
+    ...standing(before, whole, shown),
     ...whole.filter((e) => e.seq > to),
   ];
 }
@@ -119,11 +121,12 @@ function gateNote(gates: GateState, to: number): readonly Placed[] {
 function standing(
   before: readonly Placed[],
   whole: readonly Placed[],
-  environment: string,
+  { environment, catalogTold }: Pick<Shown, "environment" | "catalogTold">,
 ): readonly Placed[] {
   const place = whole.findLast((e) => e.kind === "environment" && e.text === environment);
   const user = whole.findLast((e) => e.kind === "user");
-  return before.filter((e) => e === place || e === user || (e.kind === "skill" && e.live));
+  const told = (e: Placed) => e.kind === "environment" && catalogTold.includes(e.text);
+  return before.filter((e) => e === place || e === user || told(e) || (e.kind === "skill" && e.live));
 }
 
 function unique(texts: readonly string[]): readonly string[] {
@@ -174,7 +177,7 @@ export function planCompaction(input: CompactionInput): CompactionPlan | undefin
     ? undefined
     : rangeOf({ ...input, transcript: shortened }, latest, goal - fixed - summaryTokens, cost);
   const worth = range !== undefined &&
-    taken(shortened, range.to, input.environment, cost) > summaryTokens / 2;
+    taken(shortened, range.to, input, cost) > summaryTokens / 2;
   if (!worth) return results.length === 0 ? undefined : { cut, summaryTokens };
   const left = results.filter((seq) => seq > range.to);
   return { cut: { results: left, keep: keptOfResult }, range, summaryTokens };
@@ -204,14 +207,15 @@ function resultsToCut(transcript: readonly Placed[], latest: number, tokens: num
 // A part begins with a reply or a message, so that no result is without its call, and where the numbers rise: what an earlier
 // compaction left in front is one whole.
 function rangeOf(
-  { transcript, environment }: Shown,
+  shown: Shown,
   latest: number,
   room: number,
   cost: (entries: readonly Placed[]) => number,
 ): CompactionPlan["range"] {
+  const { transcript } = shown;
   const starts = legalStarts(transcript).filter((at) => at <= latest);
   const fits = starts.find((at) => {
-    const kept = standing(transcript.slice(0, at), transcript, environment);
+    const kept = standing(transcript.slice(0, at), transcript, shown);
     return cost(kept) + cost(transcript.slice(at)) <= room;
   });
   const start = fits ?? starts.at(-1);
@@ -224,11 +228,11 @@ function rangeOf(
 function taken(
   transcript: readonly Placed[],
   to: number,
-  environment: string,
+  shown: Shown,
   cost: (entries: readonly Placed[]) => number,
 ): number {
   const before = transcript.filter((e) => e.seq <= to);
-  const kept = new Set(standing(before, transcript, environment));
+  const kept = new Set(standing(before, transcript, shown));
   return cost(before.filter((e) => !kept.has(e) && (e.kind !== "note" || e.of === "summary")));
 }
 

@@ -86,6 +86,8 @@ export type SessionState = {
   readonly environment: string;
   /** What the next turn's environment says of skills that came, changed or went. */
   readonly catalogNews: readonly string[];
+  /** Such news that was told since the list of skills was made. */
+  readonly catalogTold: readonly string[];
   readonly transcript: readonly Placed[];
   readonly active: readonly ActiveSkill[];
   /** Seq of the last time each skill was loaded. */
@@ -122,6 +124,7 @@ export const emptySession: SessionState = {
   facts: undefined,
   environment: "",
   catalogNews: [],
+  catalogTold: [],
   transcript: [],
   active: [],
   recent: {},
@@ -142,6 +145,8 @@ export function reduce(state: SessionState, event: Event): SessionState {
       return { ...next, id: event.session, startedAt: event.ts, facts: event.data };
     case "session.resumed":
       return resume(next, event.data);
+    case "policy.changed":
+      return withoutNews(next);
     case "catalog.changed":
       return { ...next, catalogNews: withNews(state.catalogNews, event.data.text) };
     case "user.message":
@@ -213,7 +218,6 @@ export function reduce(state: SessionState, event: Event): SessionState {
     case "model.failed":
     case "permission.requested":
     case "gate.blocked":
-    case "policy.changed":
     case "limit.reached":
       return next;
   }
@@ -222,8 +226,7 @@ export function reduce(state: SessionState, event: Event): SessionState {
 // Another model counts otherwise.
 function resume(state: SessionState, facts: SessionFacts): SessionState {
   const same = facts.provider === state.facts?.provider && facts.model === state.facts?.model;
-  // The list of skills is made anew, so nothing of it is left to be told.
-  return { ...state, facts, catalogNews: [], calibration: same ? state.calibration : uncalibrated };
+  return { ...withoutNews(state), facts, calibration: same ? state.calibration : uncalibrated };
 }
 
 function startTurn(state: SessionState, content: string, seq: number): SessionState {
@@ -238,9 +241,17 @@ function startTurn(state: SessionState, content: string, seq: number): SessionSt
     ...state,
     environment,
     catalogNews: [],
+    catalogTold: [...state.catalogTold, ...state.catalogNews],
     transcript: [...transcript, { kind: "user", seq, text: content }, ...shown],
     turn: { ...noTurn, number: state.turn.number + 1, open: true },
   };
+}
+
+// The list of skills is made anew: what was told of the one before would now be wrong.
+function withoutNews(state: SessionState): SessionState {
+  const told = new Set(state.catalogTold);
+  const transcript = state.transcript.filter((e) => e.kind !== "environment" || !told.has(e.text));
+  return { ...state, catalogNews: [], catalogTold: [], transcript };
 }
 
 function withNews(news: readonly string[], text: string): readonly string[] {

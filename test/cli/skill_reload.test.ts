@@ -133,3 +133,28 @@ test("a session that is resumed lists what there is, and tells no news", async (
   assertEquals([live.of("catalog.changed"), news(live)], [[], []]);
   assert(live.request().system.includes("- three: Text of three"));
 });
+
+test("news outlives a compaction, and ends with the list that it was about", async () => {
+  live = await openLive(site, [says("a"), says("b"), says("c")]);
+  await live.turn("first");
+  site.drop(`${folder}/one`);
+  await adopt(live);
+  await live.turn("second");
+  const told = news(live);
+  assertEquals(told.length, 1);
+  const { recorder } = live.session.agent;
+  recorder.emit("context.compacted", {
+    from: 1,
+    to: recorder.state.seq,
+    tokensBefore: 10,
+    tokensAfter: 5,
+    summary: "what was done",
+  });
+  assertEquals(news(live), told);
+  const { id } = live.session;
+  live.session.close();
+  site.put(`${folder}/one/SKILL.md`, skillText("one"));
+  live = await openLive(site, [says("d")], { resume: id });
+  assertEquals(news(live), []);
+  assert(live.request().system.includes("- one: Text of one"));
+});
