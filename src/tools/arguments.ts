@@ -9,6 +9,7 @@ import { messageOf } from "../core/thrown.ts";
 
 const deepest = 64;
 const mostProblems = 10;
+const mostSteps = 100_000;
 
 /**
  * Why `args` do not fit, one plain line each, empty when they fit; at most ten. `pattern` and `patternProperties` run
@@ -26,6 +27,84 @@ export function checkArguments(schema: InputSchema, args: Args): readonly string
     const reason = messageOf(error).split("\n")[0];
     return [`the schema of this tool cannot be used: ${reason}`];
   }
+}
+
+const typeNames = ["object", "array", "string", "number", "integer", "boolean", "null"];
+
+/**
+ * Why a schema that others wrote cannot be used, before the first call: a type that does not exist would match nothing
+ * and a reference that leads nowhere would throw. Undefined when it can be used.
+ */
+export function schemaFault(schema: InputSchema): string | undefined {
+  try {
+    if (deeperThan(schema, deepest)) return `it is nested deeper than ${deepest} levels`;
+    const fault = keywordFault(schema, schema);
+    if (fault !== undefined) return fault;
+    if (steps(schema, schema, new Map()) > mostSteps) return "its references make it too large";
+    const { validator } = validatorFor(schema, {});
+    validator.validate({});
+    return undefined;
+  } catch (error) {
+    return messageOf(error).split("\n")[0];
+  }
+}
+
+function keywordFault(schema: Json, whole: Json): string | undefined {
+  if (Array.isArray(schema)) return firstFault(schema, whole);
+  if (!isObject(schema)) return undefined;
+  const { type, $ref: reference, pattern, patternProperties } = schema;
+  const types: readonly Json[] = Array.isArray(type) ? type : type === undefined ? [] : [type];
+  const odd = types.find((t) => typeof t !== "string" || !typeNames.includes(t));
+  if (odd !== undefined) return `there is no type ${JSON.stringify(odd)}`;
+  const led = reference === undefined ? true : target(reference, whole);
+  if (!isObject(led) && typeof led !== "boolean") {
+    return `the reference ${JSON.stringify(reference)} leads nowhere`;
+  }
+  for (const text of [pattern, ...(isObject(patternProperties) ? Object.keys(patternProperties) : [])]) {
+    if (typeof text === "string") RE2JS.compile(text);
+  }
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (dataKeywords.has(keyword)) continue;
+    const named = mapKeywords.has(keyword) || keyword === "patternProperties";
+    const fault = named && isObject(value)
+      ? firstFault(Object.values(value), whole)
+      : keywordFault(value, whole);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function firstFault(schemas: readonly Json[], whole: Json): string | undefined {
+  for (const schema of schemas) {
+    const fault = keywordFault(schema, whole);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+// Within the schema itself: nothing is fetched.
+function target(reference: Json, whole: Json): Json | undefined {
+  if (typeof reference !== "string" || !/^#(\/|$)/.test(reference)) return undefined;
+  let at: Json | undefined = whole;
+  for (const step of reference.split("/").slice(1).map((s) => unescapePointer(decodeURIComponent(s)))) {
+    at = isObject(at) ? at[step] : Array.isArray(at) ? at[Number(step)] : undefined;
+  }
+  return at;
+}
+
+// References that lead to references can ask for more steps than any machine has. Where one leads back to itself, the
+// arguments bound it.
+function steps(schema: Json, whole: Json, known: Map<Json, number>): number {
+  if (typeof schema !== "object" || schema === null) return 1;
+  const before = known.get(schema);
+  if (before !== undefined) return before;
+  known.set(schema, 1);
+  let sum = 1;
+  for (const value of Object.values(schema)) sum += steps(value, whole, known);
+  const { $ref: reference } = isObject(schema) ? schema : {};
+  if (reference !== undefined) sum += steps(target(reference, whole) ?? null, whole, known);
+  known.set(schema, sum);
+  return sum;
 }
 
 /** A string argument; undefined when it is absent. Arguments that fit the schema have no other type. */

@@ -1,7 +1,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { describe, test } from "bun:test";
 import type { Args, InputSchema, Json } from "../../src/core/message.ts";
-import { checkArguments } from "../../src/tools/arguments.ts";
+import { checkArguments, schemaFault } from "../../src/tools/arguments.ts";
 import { builtinTools } from "../../src/tools/registry.ts";
 
 const file: InputSchema = {
@@ -207,3 +207,47 @@ function nested(levels: number): Json {
   for (let i = 0; i < levels; i++) value = { items: value };
   return value;
 }
+
+describe("schemaFault()", () => {
+  const doubling: Record<string, Json> = { d40: { type: "string" } };
+  for (let i = 0; i < 40; i++) {
+    doubling[`d${i}`] = { allOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] };
+  }
+  let deep: Json = { type: "string" };
+  for (let i = 0; i < 70; i++) deep = { items: deep };
+  const rows: readonly (readonly [name: string, schema: { readonly [key: string]: Json }, fault?: string])[] =
+    [
+      ["a usual one", file],
+      ["nothing but its type", {}],
+      ["a property that has the name of a keyword", { properties: { type: { enum: [1] }, $ref: {} } }],
+      ["a tree", {
+        properties: { node: { $ref: "#/$defs/n" } },
+        $defs: { n: { items: { $ref: "#/$defs/n" } } },
+      }],
+      ["a type that is none", { properties: { a: { type: "strnig" } } }, 'there is no type "strnig"'],
+      [
+        "a type that is none, in a list",
+        { properties: { a: { type: ["string", 5] } } },
+        "there is no type 5",
+      ],
+      ["a reference to nothing", { items: { $ref: "#/$defs/x" } }, 'the reference "#/$defs/x" leads nowhere'],
+      [
+        "a reference to elsewhere",
+        { items: { $ref: "https://h/s" } },
+        'the reference "https://h/s" leads nowhere',
+      ],
+      ["a reference to a name", { items: { $ref: "#x" } }, 'the reference "#x" leads nowhere'],
+      ["a pattern that is none", { properties: { a: { pattern: "(?=x)" } } }, "error parsing regexp"],
+      ["a name's pattern that is none", { patternProperties: { "(": {} } }, "error parsing regexp"],
+      ["references that double", { $defs: doubling, $ref: "#/$defs/d0" }, "its references make it too large"],
+      ["a reference to itself", { $ref: "#" }, "Maximum call stack"],
+      ["more levels than can be", { items: deep }, "it is nested deeper than 64 levels"],
+    ];
+  for (const [name, schema, fault] of rows) {
+    test(name, () => {
+      const said = schemaFault({ type: "object", ...schema });
+      if (fault === undefined) assertEquals(said, undefined);
+      else assertMatch(said ?? "no fault", new RegExp(`^${fault.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}`));
+    });
+  }
+});
