@@ -1,5 +1,6 @@
 // Making a skill active: read its body now, render it, check the budget, record `skill.loaded`. All four triggers.
 import type { Agent, SkillBodyResult } from "./agent.ts";
+import { identityOf } from "./offered.ts";
 import { estimateTokens } from "../core/budget.ts";
 import type { Trigger } from "../core/event.ts";
 import { renderSkill, type Skill } from "../core/skill.ts";
@@ -22,7 +23,8 @@ export async function activate(agent: Agent, activation: Activation): Promise<Ac
   const { skill, trigger } = activation;
   const read = await readBody(agent, skill);
   if (!read.ok) return read;
-  const text = renderSkill(read.meta, read.body, activation.arguments);
+  const tools = agent.commandTools(skill);
+  const text = renderSkill(read.meta, read.body, activation.arguments, tools.map((t) => t.name));
   const before = agent.recorder.state.active.find((s) => s.name === skill.name);
   const repeated = before !== undefined && (before.forced || before.body === text);
   const tokens = repeated ? 0 : estimateTokens(text);
@@ -37,6 +39,7 @@ export async function activate(agent: Agent, activation: Activation): Promise<Ac
       skipped: { bytes: read.body.bytes, tokens, cap },
     };
   }
+  agent.installed.set(skill.name, skill);
   agent.recorder.emit("skill.loaded", {
     name: skill.name,
     ...(read.meta.version === undefined ? {} : { version: read.meta.version }),
@@ -47,11 +50,11 @@ export async function activate(agent: Agent, activation: Activation): Promise<Ac
     loadedBytes: read.body.bytes,
     contextTokensAdded: tokens,
     ...(read.meta.allowedTools === undefined ? {} : { allowedTools: read.meta.allowedTools }),
-    tools: [],
+    tools: tools.map(identityOf),
     bounding: activation.bounding,
     body: repeated ? "" : text,
   });
-  return { ok: true, registeredTools: 0 };
+  return { ok: true, registeredTools: tools.length };
 }
 
 /** An edited body is picked up; when the file cannot be read any more, the body that was read last stands. */

@@ -32,8 +32,10 @@ export type Agent = {
   readonly tools: readonly Tool[];
   /** Tools of servers, as they were when the session opened; offered after the built-in ones. */
   readonly serverTools: readonly Tool[];
-  /** The command tools that a skill brings, in the order of its tools.json; offered while it is active. */
-  commandTools(skill: string): readonly Tool[];
+  /** The command tools that a skill brings, in the order of its tools.json. */
+  commandTools(skill: Skill): readonly Tool[];
+  /** Each skill as it was when it was last loaded: its tools stay the same until it is loaded again. */
+  readonly installed: Map<string, Skill>;
   readonly approver: Approver;
   readonly clock: Clock;
   /** 0 ≤ n < 1, for jitter. */

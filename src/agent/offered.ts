@@ -1,16 +1,25 @@
 // Which tools the model is offered in the next request: built-in ones, those of servers, those of active skills.
 import type { Agent } from "./agent.ts";
 import type { Tool } from "./ports.ts";
+import { uniqueBy } from "../core/collection.ts";
 import type { ToolDefinition } from "../core/message.ts";
 
 /** In a fixed order, so that tools that come with a skill are appended: nothing before them moves. */
 export function offeredTools(agent: Agent): readonly Tool[] {
   const { active } = agent.recorder.state;
-  return [
+  const tools = [
     ...agent.tools.filter((tool) => isOffered(agent, tool)),
     ...agent.serverTools,
-    ...active.flatMap((skill) => agent.commandTools(skill.name)),
+    ...active.flatMap((skill) => toolsOf(agent, skill.name)),
   ];
+  // Two skills that were loaded from different states of the catalog may have one name.
+  return uniqueBy(tools, (tool) => tool.name);
+}
+
+// After a resume a skill is as the catalog has it now.
+function toolsOf(agent: Agent, name: string): readonly Tool[] {
+  const skill = agent.installed.get(name) ?? agent.catalog.get(name);
+  return skill === undefined ? [] : agent.commandTools(skill);
 }
 
 function isOffered(agent: Agent, tool: Tool): boolean {

@@ -45,13 +45,20 @@ export function lookAt(agent: Agent, block: CallBlock, offered: readonly Tool[])
   };
   if (tool === undefined) {
     const names = offered.map((t) => t.name).join(", ");
-    const content = `no tool \`${block.name}\`; available: ${names}`;
+    const content = `no tool \`${block.name}\`${comesWith(agent, block.name)}; available: ${names}`;
     return { call, sideBySide: true, fault: { ok: false, code: "unknown_tool", content } };
   }
   const fault = callFault(agent, block, tool);
   if (fault !== undefined) return { call, sideBySide: tool.barrier !== true, fault };
   const facts = inspectOffline(tool, call.args, { place: agent.place, ...siteOf(agent) });
   return { call, tool, facts, sideBySide: tool.barrier !== true && facts.risk === "read" };
+}
+
+function comesWith(agent: Agent, name: string): string {
+  const owner = agent.catalog.items.find((s) => s.tools.some((t) => t.name === name));
+  return owner === undefined
+    ? ""
+    : `: it comes with the skill \`${owner.name}\` and can be called once a reply has been given while that is active`;
 }
 
 /**

@@ -14,6 +14,7 @@ import { readAttached, readSkillBody } from "../load/skill_dir.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { systemNetwork } from "../runtime/network.ts";
 import { childEnvironment } from "../sandbox/environment.ts";
+import { commandTools } from "./skill_side.ts";
 import { checkArguments } from "../tools/arguments.ts";
 import { builtinTools } from "../tools/registry.ts";
 import { answerKeeper } from "./answer_keeper.ts";
@@ -70,7 +71,8 @@ export async function makeAgent(
       model: model.value,
       tools: builtinTools,
       serverTools: [],
-      commandTools: () => [],
+      commandTools: (skill) => commandTools(skill),
+      installed: new Map(),
       approver: options.approver,
       clock: options.fixed?.clock ?? systemClock,
       random: options.fixed === undefined ? Math.random : () => 0.5,

@@ -173,6 +173,7 @@ async function start(
         grants: changed ? [] : agent.grants,
         seen: agent.seen,
         lastBodies: agent.lastBodies,
+        installed: agent.installed,
       };
       return await forceSkills(agent);
     },

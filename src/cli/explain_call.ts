@@ -9,6 +9,8 @@ import type { Facts, Mode } from "../core/facts.ts";
 import { emptyGateState } from "../core/gate_state.ts";
 import { sessionForced } from "../core/policy.ts";
 import type { Args } from "../core/message.ts";
+import type { TriggerKind } from "../core/event.ts";
+import type { Skill } from "../core/skill.ts";
 import { type NearMiss, nearMisses, showNearMiss } from "../core/near_miss.ts";
 import { showPosition } from "../core/problem.ts";
 import { escapeLine } from "../core/text.ts";
@@ -32,7 +34,7 @@ export type ExplainedCall = Explanation & {
 
 /**
  * As the first call of a session: forced skills are active, no gate has seen evidence, no answer was kept. A name is looked
- * up as it would be for the call, through `network`.
+ * up as it would be for the call, through `network`. `owner`: the skill whose tool it is; it is as if the model had loaded it.
  */
 export async function explainCall(
   settings: Settings,
@@ -40,10 +42,14 @@ export async function explainCall(
   args: Args,
   mode: Mode,
   network: Network,
+  owner?: Skill,
 ): Promise<ExplainedCall> {
   const { policy } = settings;
   const place = { ...placeOf(settings), network };
-  const active = forcedSkills(settings);
+  const forced = forcedSkills(settings);
+  const active = owner === undefined || forced.some((s) => s.name === owner.name)
+    ? forced
+    : [...forced, standingSkill(owner, "model", true)];
   const sourcedBy = active.map((s) => `skill:${s.name}`);
   const allowedTool = (declared: string) => compileAllowedTool(declared, place);
   const standingFor = (facts: Facts) =>
@@ -57,7 +63,7 @@ export async function explainCall(
   });
   const standing = standingFor(facts);
   const explanation = explain(facts, decide(policy.layers, facts, standing));
-  const offered = tool.engine === true || policy.tools.enabled.includes(tool.name);
+  const offered = tool.engine === true || owner !== undefined || policy.tools.enabled.includes(tool.name);
   return {
     ...explanation,
     args,
@@ -65,7 +71,9 @@ export async function explainCall(
     sourcedBy,
     parts: explainParts(policy.layers, facts, standing),
     nearMisses: nearMisses({ layers: policy.layers, facts, standing, home: place.home }),
-    notes: offered
+    notes: owner !== undefined
+      ? [`\`${tool.name}\` is offered only while the skill \`${owner.name}\` is active`]
+      : offered
       ? []
       : [`\`${tool.name}\` is not in \`tools.enabled\` of this policy: no model is offered it`],
   };
@@ -78,14 +86,13 @@ function forcedSkills(settings: Settings): readonly StandingSkill[] {
   return forced.flatMap((entry): StandingSkill[] => {
     const skill = catalog.get(entry.skill);
     if (skill === undefined) return [];
-    const { allowedTools } = skill;
-    return [{
-      name: skill.name,
-      trigger: "policy",
-      bounding: entry.bounding,
-      ...(allowedTools === undefined ? {} : { allowedTools }),
-    }];
+    return [standingSkill(skill, "policy", entry.bounding)];
   });
+}
+
+function standingSkill(skill: Skill, trigger: TriggerKind, bounding: boolean): StandingSkill {
+  const { name, allowedTools } = skill;
+  return { name, trigger, bounding, ...(allowedTools === undefined ? {} : { allowedTools }) };
 }
 
 /** Lines for people: the decision, every part with its votes, and the rules that nearly matched. */

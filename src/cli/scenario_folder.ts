@@ -17,8 +17,9 @@ export async function layOut(scenario: Scenario, path: string | undefined): Prom
   const top = realpathSync(mkdtempSync(join(tmpdir(), "writ-scenario-")));
   const workspace = join(top, "workspace");
   write(join(top, "policy.yaml"), scenario.policy);
+  // `NAME` is a skill, `NAME/FILE` another file of its folder.
   for (const [name, content] of Object.entries(scenario.skills ?? {})) {
-    write(join(top, "config", "writ", "skills", name, "SKILL.md"), content);
+    write(join(top, "config", "writ", "skills", name.includes("/") ? name : join(name, "SKILL.md")), content);
   }
   mkdirSync(workspace, { recursive: true });
   for (const [name, content] of Object.entries(scenario.workspace?.files ?? {})) {

@@ -1,4 +1,5 @@
 // What active skills bound: an upper limit on calls, never a grant. One function says which bounds are in force.
+import { splitIdentity } from "./command_tool.ts";
 import type { Cause } from "./decision.ts";
 import { covering, isOperand } from "./covering.ts";
 import type { Facts } from "./facts.ts";
@@ -18,7 +19,12 @@ export type BoundingSkill = {
 export type AllowedTool = { readonly shown: string; readonly matchers?: Matchers };
 
 /** One upper limit: a call must fit one of `allowed`. */
-export type Bound = { readonly skill: string; readonly allowed: readonly AllowedTool[] | "read_only" };
+export type Bound = {
+  readonly skill: string;
+  readonly allowed: readonly AllowedTool[] | "read_only";
+  /** The skills whose bounds are united in this one; absent: `skill` alone. */
+  readonly united?: readonly string[];
+};
 
 /** Bounds of the skills in force; a call must fit every one of them. */
 export function bounds(
@@ -44,6 +50,7 @@ function unite(all: readonly Bound[]): Bound {
   return {
     skill: all.map((b) => b.skill).join(" + "),
     allowed: all.flatMap((b) => b.allowed === "read_only" ? [readCalls] : b.allowed),
+    united: all.map((b) => b.skill),
   };
 }
 
@@ -59,6 +66,9 @@ export function boundVotes(all: readonly Bound[], facts: Facts, root: string): r
 }
 
 function fits(bound: Bound, facts: Facts, root: string): boolean {
+  // A skill's own command tools count as declared.
+  const owner = splitIdentity(facts.tool)?.skill;
+  if (owner !== undefined && (bound.united ?? [bound.skill]).includes(owner)) return true;
   if (bound.allowed === "read_only") return facts.risk === "read";
   const entries = bound.allowed.flatMap((a) => (a.matchers === undefined ? [] : [a.matchers]));
   if (entries.some((m) => isBare(m) && m.tools.some((glob) => wildcard(glob, facts.tool)))) return true;

@@ -10,7 +10,7 @@ export type Absent = {
   readonly name: string;
   readonly tier: SkillTier;
   readonly file: string;
-  /** `disabled`, `duplicate-name`, `allowed-tools-missing`, `allowed-tools-wildcard`, `tools-missing`,
+  /** `disabled`, `duplicate-name`, `duplicate-tool`, `allowed-tools-missing`, `allowed-tools-wildcard`, `tools-missing`,
    * `mode-fork-unsupported`, `forced-tier`. */
   readonly code: string;
   readonly reason: string;
@@ -47,7 +47,8 @@ const authority: Readonly<Record<SkillTier | LayerName, number>> = {
 /**
  * Merges the skills of all tiers. A higher tier stands before a lower one of the same name, which shows in `shadows`; two of
  * one name within a tier refuse each other. A forced skill comes only from tiers whose authority is that of the layer
- * that forces it, or higher. A refused skill counts as if it were not there. The order of `skills` does not matter.
+ * that forces it, or higher. Of skills whose command tools have a name in common the one of more authority stays; equals
+ * refuse each other. A refused skill counts as if it were not there. The order of `skills` does not matter.
  */
 export function mergeCatalog(
   skills: readonly Skill[],
@@ -59,22 +60,56 @@ export function mergeCatalog(
     if (fault !== undefined) absent.push(absence(skill, fault.code, fault.reason));
     return fault === undefined;
   });
-  const items: Skill[] = [];
-  for (const sameName of groupBy(fit, (s) => s.name).values()) {
-    const single = [...groupBy(sameName, (s) => s.tier).values()].flatMap((sameTier) => {
-      if (sameTier.length > 1) absent.push(...sameTier.map((skill) => duplicate(skill, sameTier)));
-      return sameTier.length > 1 ? [] : sameTier;
-    });
-    const [winner, ...lower] = single.sort((a, b) => tierRank[b.tier] - tierRank[a.tier]);
-    if (winner !== undefined) {
-      items.push({ ...winner, shadows: lower.map(({ tier, file }) => ({ tier, file })) });
-    }
+  const single: Skill[] = [];
+  for (const same of groupBy(fit, (s) => `${s.tier}\0${s.name}`).values()) {
+    if (same.length === 1) single.push(...same);
+    else absent.push(...same.map((skill) => duplicate(skill, same)));
   }
-  items.sort((a, b) => compareText(a.name, b.name));
+  let left: readonly Skill[] = single;
+  let items = standing(left);
+  // Where one is refused, the one below it comes up, with tools of its own.
+  for (let clashes = toolClashes(items); clashes.length > 0; clashes = toolClashes(items)) {
+    absent.push(...clashes);
+    const refused = new Set(clashes.map(placeOf));
+    left = left.filter((s) => !refused.has(placeOf(s)));
+    items = standing(left);
+  }
   absent.sort((a, b) => compareText(a.file, b.file));
   const errors = absent.filter((a) => a.code !== "disabled")
     .map((a): CatalogError => ({ path: a.file, code: a.code, message: a.reason }));
   return { catalog: makeCatalog(items, absent), errors };
+}
+
+// Of one name the skill of the highest tier; sorted by name.
+function standing(single: readonly Skill[]): readonly Skill[] {
+  return [...groupBy(single, (s) => s.name).values()].flatMap((sameName): Skill[] => {
+    const [winner, ...lower] = sameName.sort((a, b) => tierRank[b.tier] - tierRank[a.tier]);
+    return winner === undefined
+      ? []
+      : [{ ...winner, shadows: lower.map(({ tier, file }) => ({ tier, file })) }];
+  }).sort((a, b) => compareText(a.name, b.name));
+}
+
+// A tool's name is bare, so it can stand for one tool only. Nobody's skill takes the name away from one of more authority.
+function toolClashes(items: readonly Skill[]): readonly Absent[] {
+  const byTool = groupBy(
+    items.flatMap((skill) => skill.tools.map((tool) => ({ skill, tool: tool.name }))),
+    (entry) => entry.tool,
+  );
+  const shared = [...byTool.values()].filter((sharing) => sharing.length > 1);
+  const most = Math.max(...shared.flat().map((s) => authority[s.skill.tier]));
+  // Those of most authority first: who is refused for their sake takes no name from others.
+  const refused = shared.flatMap((sharing) => {
+    const top = sharing.filter((s) => authority[s.skill.tier] === most);
+    return top.length === 1 ? sharing.filter((s) => !top.includes(s)) : top;
+  });
+  return [...groupBy(refused, (r) => placeOf(r.skill)).values()].flatMap(([first]): Absent[] => {
+    if (first === undefined) return [];
+    const others = (byTool.get(first.tool) ?? []).filter((s) => s.skill !== first.skill);
+    const files = others.map((s) => `\`${s.skill.file}\``).sort(compareText).join(" and ");
+    const reason = `its command tool \`${first.tool}\` has the name of one of ${files}; rename one of them`;
+    return [absence(first.skill, "duplicate-tool", reason)];
+  });
 }
 
 /**
@@ -120,7 +155,11 @@ function makeCatalog(items: readonly Skill[], absent: readonly Absent[]): Catalo
 
 // Two locations of one tier may lead to the same file.
 function unfold(skills: readonly Skill[]): readonly Skill[] {
-  return [...new Map(skills.map((skill) => [`${skill.tier}\0${skill.file}`, skill])).values()];
+  return [...new Map(skills.map((skill) => [placeOf(skill), skill])).values()];
+}
+
+function placeOf({ tier, file }: { readonly tier: SkillTier; readonly file: string }): string {
+  return `${tier}\0${file}`;
 }
 
 function findFault(
@@ -162,7 +201,9 @@ function findFault(
     };
   }
   const known = rules.knownTools;
-  const missing = known === undefined ? [] : skill.requires.filter((entry) => !exists(entry, known));
+  const missing = known === undefined
+    ? []
+    : skill.requires.filter((entry) => !skill.tools.some((t) => t.name === entry) && !exists(entry, known));
   if (missing.length > 0) {
     return {
       code: "tools-missing",

@@ -39,7 +39,9 @@ type Question = {
   /** The facts as allow rules may see them. */
   readonly allowing: Facts;
   readonly root: string;
-  /** What every command inside another one is answered by: that each top-level one is … */
+  /** The call as a whole, where what it runs is fixed by a skill and not by its arguments. */
+  readonly whole: Subject | undefined;
+  /** What every command inside another one is answered by: that the call, or else each top-level command, is … */
   readonly tops: {
     readonly said: () => boolean;
     readonly allowed: () => boolean;
@@ -82,22 +84,36 @@ export function allowingFacts(facts: Facts, vouched: readonly string[] = []): Fa
 
 function questionOf(layers: readonly Layer[], facts: Facts, standing: Standing): Question {
   const tools = [
-    ...new Set([facts.tool, ...facts.subjects.flatMap((s) => s.kind === "path" ? [s.tool] : [])]),
+    ...new Set([facts.tool, ...facts.subjects.flatMap((s) => "tool" in s ? s.tool ?? [] : [])]),
   ];
   const q: Question = {
     layers: layers.map((layer) => splitLayer(layer, tools)),
     facts,
     allowing: allowingFacts(facts, standing.vouched),
     root: standing.root,
+    whole: ofSkill(facts) ? facts.subjects.find((s) => s.kind === "call") : undefined,
     tops: {
       said: once(() =>
-        everyTop(q, (top) => isAllowed(q, top, (l) => l.allow.filter((r) => saysAll(r, top.part))))
+        isWholeNamed(q) ??
+          everyTop(q, (top) => isAllowed(q, top, (l) => l.allow.filter((r) => saysAll(r, top.part))))
       ),
-      allowed: once(() => everyTop(q, (top) => isAllowed(q, top, (l) => l.commanded))),
-      exact: once(() => everyTop(q, (top) => saidExactly(q, top))),
+      allowed: once(() => isWholeNamed(q) ?? everyTop(q, (top) => isAllowed(q, top, (l) => l.commanded))),
+      exact: once(() =>
+        q.whole === undefined ? everyTop(q, (top) => saidExactly(q, top)) : saidExactly(q, q.whole)
+      ),
     },
   };
   return q;
+}
+
+function ofSkill(facts: Facts): boolean {
+  return facts.subjects.some((s) => s.kind === "part" && s.tool !== undefined);
+}
+
+// A rule that names the tool without wildcard names the command that stands behind it; undefined where there is none.
+function isWholeNamed(q: Question): boolean | undefined {
+  if (q.whole === undefined) return undefined;
+  return isAllowed(q, q.whole, (l) => l.allow.filter((r) => r.tools.includes(q.facts.tool)));
 }
 
 function once<T>(make: () => T): () => T {
@@ -217,9 +233,13 @@ function coverageGap(q: Question, subject: Subject): string | undefined {
   }
 }
 
+function answeredByTops(q: Question, subject: Subject): boolean {
+  return subject.kind === "part" && (q.whole !== undefined || isInner(subject));
+}
+
 // What stands inside another command is named by a rule that says the whole of that command.
 function isNamed(q: Question, subject: Extract<Subject, { kind: "part" }>): boolean {
-  return isInner(subject) ? q.tops.said() : isAllowed(q, subject, (l) => l.commanded);
+  return answeredByTops(q, subject) ? q.tops.said() : isAllowed(q, subject, (l) => l.commanded);
 }
 
 // Too many files to look at matter only where a rule could forbid one of them.
@@ -289,7 +309,7 @@ function floorVotes(q: Question, only?: Subject): Cause[] {
   const dangerous = judged.filter((s) => riskOf(q.facts, s) === "destructive");
   return (dangerous.length > 0 ? dangerous : judged)
     .filter((s) => only === undefined || s === only)
-    .filter((s) => isInner(s) ? !q.tops.exact() : !saidExactly(q, s))
+    .filter((s) => answeredByTops(q, s) ? !q.tops.exact() : !saidExactly(q, s))
     .map((s) => ({ by: "risk_floor", effect: "ask", risk: q.facts.risk, ...named(s) }));
 }
 

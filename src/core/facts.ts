@@ -65,7 +65,12 @@ export type HostFact = {
  */
 export type Subject =
   | { readonly kind: "call" }
-  | { readonly kind: "part"; readonly part: Part }
+  | {
+    readonly kind: "part";
+    readonly part: Part;
+    /** Of a call that is not `shell` itself and runs this command: the tool whose rules restrict it beside the call's own. */
+    readonly tool?: "shell";
+  }
   | {
     readonly kind: "path";
     readonly tool: string;

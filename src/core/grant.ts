@@ -18,7 +18,7 @@ export type Grant = {
 export function grantFor(facts: Facts): Grant | undefined {
   if (facts.risk === "destructive") return undefined;
   const judged = facts.subjects.filter((s) => !isOperand(s));
-  const whole = judged.every((s) => s.kind === "call");
+  const whole = judged.every((s) => s.kind === "call" || isOfSkill(s));
   const rules = whole ? undefined : grantRules(facts);
   if (!whole && rules === undefined) return undefined;
   // Operands too: a link that was put in the place of a file since makes another call of the same words.
@@ -41,12 +41,17 @@ export function coveringGrant(grants: readonly Grant[], facts: Facts): Grant | u
   );
 }
 
+function isOfSkill(subject: Subject): boolean {
+  return subject.kind === "part" && subject.tool !== undefined;
+}
+
 function keyOf(subject: Subject, facts: Facts): string | undefined {
   switch (subject.kind) {
     case "call":
       return canonicalJson(facts.args);
     case "part": {
-      if (needsNaming(subject.part) !== undefined) return undefined;
+      // The command of a skill's tool stands behind the call; its words are exact whatever they run.
+      if (!isOfSkill(subject) && needsNaming(subject.part) !== undefined) return undefined;
       const words = JSON.stringify(subject.part.argv);
       // Seen inside another command, it was not approved by itself.
       return isInner(subject) ? `inside ${words}` : words;

@@ -85,10 +85,15 @@ export function namesExactly(m: Matchers, subject: Subject): boolean {
 
 /**
  * Whether the rule speaks of the subject's tool. A redirection inside a shell command is judged as write_file: rules that
- * restrict may name either tool; a rule that allows must name the one that says what happens.
+ * restrict may name either tool; a rule that allows must name the one that says what happens. What a tool of a skill
+ * runs is met by rules that restrict shell; only rules for the tool itself allow it.
  */
 export function toolMatches(m: Matchers, facts: Facts, subject: Subject, reach: Reach): boolean {
-  if (subject.kind !== "path") return namesTool(m, facts.tool);
+  if (subject.kind !== "path") {
+    return namesTool(m, facts.tool) ||
+      (reach === "restrict" && subject.kind === "part" && subject.tool !== undefined &&
+        namesTool(m, subject.tool));
+  }
   return namesTool(m, subject.tool) || (reach === "restrict" && namesTool(m, facts.tool));
 }
 

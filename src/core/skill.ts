@@ -1,4 +1,5 @@
 // A skill: what its front matter says, where it comes from, and how its body is rendered for the model.
+import type { CommandTool } from "./command_tool.ts";
 import type { SkillTier } from "./policy.ts";
 import { escapeFence, type Pattern, wildcard } from "./text.ts";
 import { builtinTool } from "./tool_names.ts";
@@ -26,6 +27,8 @@ export type SkillMeta = {
 };
 
 export type Skill = SkillMeta & {
+  /** What its tools.json holds. */
+  readonly tools: readonly CommandTool[];
   readonly tier: SkillTier;
   /** Real path of the folder; for embedded skills inside the binary a path that only Writ can read. */
   readonly folder: string;
@@ -167,15 +170,21 @@ const fence = "skill";
 /**
  * A skill as the model sees it: a fence with name, version, tools and files, and the body inside. `$ARGUMENTS` and
  * `{{arguments}}` are replaced once by the arguments as data; without a placeholder they follow the body. Nothing but the
- * last line can end the fence.
+ * last line can end the fence. `ownTools`: names of the command tools that come with it.
  */
-export function renderSkill(meta: SkillMeta, body: SkillBody, argumentsText: string): string {
+export function renderSkill(
+  meta: SkillMeta,
+  body: SkillBody,
+  argumentsText: string,
+  ownTools: readonly string[] = [],
+): string {
   const version = meta.version === undefined ? "" : ` version="${attribute(meta.version)}"`;
   const head = [`<${fence} name="${attribute(meta.name)}"${version}>`, "Follow these instructions."];
   if (meta.allowedTools !== undefined) {
     const tools = meta.allowedTools.map((entry) => attribute(entry)).join(", ");
     head.push(`Allowed tools: ${tools === "" ? "none" : tools}`);
   }
+  if (ownTools.length > 0) head.push(`Tools of this skill: ${ownTools.join(", ")}`);
   if (body.files.length > 0) {
     head.push(`Attached files (read_skill_file): ${body.files.map((path) => attribute(path)).join(", ")}`);
   }

@@ -7,7 +7,7 @@ import { isEmbedded } from "./assets.ts";
 import { NotRegular, readHead, readWhole } from "./file_head.ts";
 import { type FrontMatter, frontMatterCap, type FrontMatterFault, splitFrontMatter } from "./front_matter.ts";
 import { parseSkillFile, type SkillFile } from "./skill_file.ts";
-import { checkToolsFile } from "./tools_file.ts";
+import { readToolsFile } from "./tools_file.ts";
 import { compareText } from "../core/collection.ts";
 import { isBelow } from "../core/path.ts";
 import type { SkillTier } from "../core/policy.ts";
@@ -156,17 +156,20 @@ function readSkill(stop: Stop, fileName: string, walk: Walk, facts?: Stats): voi
     code: "filename-case",
     message: `the file is named \`${escapeLine(fileName)}\`, not \`SKILL.md\``,
   }];
-  const tools = checkToolsFile(stop.path);
+  const tools = readToolsFile(stop.path, parsed.meta.name);
   if (tools?.ok === false) {
     problem(walk, file, "tools-json-invalid", tools.message);
     return;
   }
-  if (tools !== undefined) {
-    const message = `its command tools (${tools.names.join(", ")}) are not offered in this version`;
-    problem(walk, file, "command-tools-unsupported", message, "warning");
-  }
   for (const { code, message } of warnings) problem(walk, file, code, message, "warning");
-  walk.skills.push({ ...parsed.meta, tier: walk.tier, folder: stop.path, file, shadows: [] });
+  walk.skills.push({
+    ...parsed.meta,
+    tools: tools?.tools ?? [],
+    tier: walk.tier,
+    folder: stop.path,
+    file,
+    shadows: [],
+  });
 }
 
 function place(at: Position): string {

@@ -1,16 +1,14 @@
 // The one place where Writ starts a process: no shell, own group, own deadline, bounded output, nothing left behind.
 import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { accessSync, constants, statSync } from "node:fs";
-import { delimiter, isAbsolute, join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
-import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf, messageOf } from "../core/thrown.ts";
 import { beforeCut } from "../core/text.ts";
 import { cappedText } from "./capped_text.ts";
 import type { Environment } from "./environment.ts";
 import { familyMark, familyOf, holdFamily, isFamilyAlive, signalFamily } from "./process_family.ts";
+import { findProgram, type NoProgram } from "./program.ts";
 
 export type RunOptions = {
   readonly cwd: string;
@@ -28,7 +26,7 @@ export type RunOptions = {
 };
 
 export type RunFailure = {
-  readonly code: "not_found" | "not_executable" | "no_folder" | "spawn_failed";
+  readonly code: NoProgram["code"] | "spawn_failed";
   readonly message: string;
 };
 
@@ -127,52 +125,6 @@ const nothing = {
 
 type Ended = { readonly exit: number | null; readonly signal: string | null };
 type Exited = Promise<Ended | RunFailure>;
-
-// Looked up here, so that what runs is found on the child's PATH and not on Writ's own, in every runtime.
-function findProgram(name: string, { cwd, env }: RunOptions): string | RunFailure {
-  if (!isFolder(cwd)) return { code: "no_folder", message: `no folder \`${cwd}\` to run in` };
-  const spelling = process.platform === "win32" && !name.endsWith(".exe") ? `${name}.exe` : name;
-  const places = name.includes("/")
-    ? [resolve(cwd, name)]
-    : searchPath(env["PATH"]).map((folder) => join(folder, spelling));
-  const files = name === "" ? [] : places.filter(isFile);
-  const found = files.find(isExecutable);
-  if (found !== undefined) return found;
-  if (files[0] !== undefined) {
-    return { code: "not_executable", message: `\`${files[0]}\` may not be executed` };
-  }
-  const where = name.includes("/") ? "there is no such file" : "it is on no folder of PATH";
-  return { code: "not_found", message: `no program \`${name}\`: ${where}` };
-}
-
-function searchPath(path: string | undefined): readonly string[] {
-  return (path ?? "").split(delimiter).filter(isAbsolute);
-}
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
-}
-
-function isFolder(path: string): boolean {
-  try {
-    return statSync(path).isDirectory();
-  } catch {
-    return false;
-  }
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 function start(program: string, argv: readonly string[], env: Environment, options: RunOptions) {
   const stdio: StdioOptions = [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"];

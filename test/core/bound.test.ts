@@ -64,18 +64,18 @@ describe("bounds()", () => {
       ],
     ],
     ["union joins what the message loaded", [skill("a", a), skill("b", b, "pattern")], uniting, [
-      { skill: "a + b", allowed: [...a, ...b] },
+      { skill: "a + b", allowed: [...a, ...b], united: ["a", "b"] },
     ]],
     ["what the model loads only narrows", [skill("a", a), skill("b", b, "model")], uniting, [
       { skill: "a", allowed: a },
       { skill: "b", allowed: b },
     ]],
     ["what policy loads only narrows", [skill("a", a), skill("b", b), skill("c", b, "policy")], uniting, [
-      { skill: "a + b", allowed: [...a, ...b] },
+      { skill: "a + b", allowed: [...a, ...b], united: ["a", "b"] },
       { skill: "c", allowed: b },
     ]],
     ["a union keeps the reading of an undeclared skill", [skill("a"), skill("b", b)], uniting, [
-      { skill: "a + b", allowed: [reads, ...b] },
+      { skill: "a + b", allowed: [reads, ...b], united: ["a", "b"] },
     ]],
     ["a skill without a bound lifts no other one", [skill("a"), skill("b", b)], {
       ...uniting,

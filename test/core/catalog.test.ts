@@ -5,6 +5,7 @@ import type { LayerName } from "../../src/core/decision.ts";
 import type { ForcedSkill } from "../../src/core/policy.ts";
 import { showProblem } from "../../src/core/problem.ts";
 import type { Skill } from "../../src/core/skill.ts";
+import type { CommandTool } from "../../src/core/command_tool.ts";
 import { makeSkill } from "./skills.ts";
 
 const open: CatalogRules = { forced: [], disabled: [], undeclaredTools: "read_only" };
@@ -208,5 +209,75 @@ test("mergeCatalog() leaves out forks with a reason", () => {
     items: [],
     absent: ["/user/a/SKILL.md mode-fork-unsupported"],
     errors: ["/user/a/SKILL.md mode-fork-unsupported"],
+  });
+});
+
+const tool = (name: string): CommandTool => ({
+  name,
+  description: "d",
+  inputSchema: { type: "object" },
+  command: ["true"],
+});
+
+const sharing: readonly (readonly [string, readonly Skill[], readonly string[], readonly string[]])[] = [
+  [
+    "of one tier: both are refused",
+    [
+      makeSkill({ name: "a", tools: [tool("t"), tool("u")] }),
+      makeSkill({ name: "b", tools: [tool("t")] }),
+      makeSkill({ name: "c", tools: [tool("v")] }),
+    ],
+    ["c user"],
+    ["/user/a/SKILL.md duplicate-tool", "/user/b/SKILL.md duplicate-tool"],
+  ],
+  [
+    "of different authority: the lower one is refused, and takes no name from others",
+    [
+      makeSkill({ name: "a", tier: "machine", tools: [tool("t")] }),
+      makeSkill({ name: "b", tier: "project", tools: [tool("t"), tool("u")] }),
+      makeSkill({ name: "c", tier: "project", tools: [tool("u")] }),
+    ],
+    ["a machine", "c project"],
+    ["/project/b/SKILL.md duplicate-tool"],
+  ],
+  [
+    "with one that stands before a lower one, which comes up",
+    [
+      makeSkill({ name: "a", tier: "machine", tools: [tool("t")] }),
+      makeSkill({ name: "b", tier: "project", tools: [tool("t")] }),
+      makeSkill({ name: "b", tier: "user" }),
+    ],
+    ["a machine", "b user"],
+    ["/project/b/SKILL.md duplicate-tool"],
+  ],
+  [
+    "of one name, of which only one counts",
+    [
+      makeSkill({ name: "a", tier: "user", tools: [tool("t")] }),
+      makeSkill({ name: "a", tier: "project", tools: [tool("t")] }),
+    ],
+    ["a project"],
+    [],
+  ],
+];
+
+for (const [name, skills, items, errors] of sharing) {
+  test(`mergeCatalog() with command tools of one name in skills ${name}`, () => {
+    const expected = { items, absent: errors, errors };
+    assertEquals(merged(skills), expected);
+    assertEquals(merged([...skills].reverse()), expected);
+  });
+}
+
+test("mergeCatalog() finds what a skill needs among its own tools, built-in ones and those of servers", () => {
+  const knownTools = new Set(["read_file", "mcp.gh.list"]);
+  const skills = [
+    makeSkill({ name: "a", requires: ["t", "Read", "mcp__gh__list"], tools: [tool("t")] }),
+    makeSkill({ name: "b", requires: ["t"] }),
+  ];
+  assertEquals(merged(skills, { knownTools }), {
+    items: ["a user"],
+    absent: ["/user/b/SKILL.md tools-missing"],
+    errors: ["/user/b/SKILL.md tools-missing"],
   });
 });

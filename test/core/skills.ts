@@ -10,6 +10,7 @@ export function makeSkill(some: Partial<Skill> & { readonly name: string }): Ski
     match: [],
     noMatch: [],
     requires: [],
+    tools: [],
     mode: "inline",
     modelInvocable: true,
     userInvocable: true,

@@ -59,6 +59,7 @@ test("scanSkills() gives the skills of a folder in order, with tier and real pat
     match: [],
     noMatch: [],
     requires: [],
+    tools: [],
     mode: "inline",
     modelInvocable: true,
     userInvocable: true,

@@ -8,7 +8,11 @@ import { systemNetwork } from "../../runtime/network.ts";
 import { checkArguments } from "../../tools/arguments.ts";
 import { mainArgument } from "../../core/tool_names.ts";
 import { builtinTools, toolNames } from "../../tools/registry.ts";
+import { identityOf } from "../../agent/offered.ts";
+import type { Tool } from "../../agent/ports.ts";
+import type { Skill } from "../../core/skill.ts";
 import { listing } from "../agent_parts.ts";
+import { commandTools } from "../skill_side.ts";
 import { loadCatalog } from "../catalog.ts";
 import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
 import { explainCall, explanationLines } from "../explain_call.ts";
@@ -48,16 +52,10 @@ async function explainOne(
   const settings = await loadSettings(context, options, undefined);
   if (!settings.ok) return reportProblems(output, settings.problems, json);
   if (options.message !== undefined) return explainMessage(context, settings.value, options.message, json);
-  const found = builtinTools.find((t) => t.name === tool);
-  if (found === undefined) {
-    return reportSlip(
-      output,
-      tool === undefined
-        ? "name a tool, or give --message"
-        : `no tool \`${tool}\`; tools: ${toolNames.join(", ")}`,
-      json,
-    );
-  }
+  if (tool === undefined) return reportSlip(output, "name a tool, or give --message", json);
+  const named = findTool(settings.value, tool);
+  if (typeof named === "string") return reportSlip(output, named, json);
+  const { tool: found, owner } = named;
   const args = readArguments(found.name, argument ?? "");
   if (args === undefined) {
     return reportSlip(output, "the arguments start with `{` but are not a JSON object", json);
@@ -68,10 +66,27 @@ async function explainOne(
     return reportSlip(output, `arguments of ${found.name} do not fit: ${missing.join("; ")}`, json);
   }
   const mode = options.unattended === true ? "unattended" : "interactive";
-  const call = await explainCall(settings.value, found, args, mode, systemNetwork(context.host.env));
+  const network = systemNetwork(context.host.env);
+  const call = await explainCall(settings.value, found, args, mode, network, owner);
   if (json) output.result(toJsonLine(call));
   else output.result(`${explanationLines(call).join("\n")}\n`);
   return exitCodes.done;
+}
+
+type Named = { readonly tool: Tool; readonly owner?: Skill };
+
+// A built-in tool by its name, a skill's tool by its identity; or why there is none.
+function findTool(settings: Settings, name: string): Named | string {
+  const builtin = builtinTools.find((t) => t.name === name);
+  if (builtin !== undefined) return { tool: builtin };
+  const skills = /^skill\./.test(name) ? loadCatalog(settings).catalog.items : [];
+  const all = skills.flatMap((owner) => commandTools(owner).map((tool) => ({ tool, owner })));
+  const found = all.find((t) => identityOf(t.tool) === name);
+  if (found !== undefined) return found;
+  const known = all.length === 0
+    ? `${toolNames.join(", ")}, and those of skills as \`skill.NAME.TOOL\``
+    : all.map((t) => identityOf(t.tool)).join(", ");
+  return `no tool \`${name}\`; tools: ${known}`;
 }
 
 function readArguments(tool: string, text: string): Args | undefined {
