@@ -3,6 +3,7 @@ import type { Agent, SkillBodyResult } from "./agent.ts";
 import { identityOf } from "./offered.ts";
 import { estimateTokens } from "../core/budget.ts";
 import type { Trigger } from "../core/event.ts";
+import { skillModel } from "../core/model_choice.ts";
 import { renderSkill, type Skill } from "../core/skill.ts";
 import type { ActiveSkill } from "../core/session.ts";
 
@@ -19,17 +20,34 @@ export type ActivationResult =
   | { readonly ok: false; readonly code: string; readonly message: string; readonly skipped?: Skipped };
 export type Skipped = { readonly bytes: number; readonly tokens: number; readonly cap: number };
 
+export type PreparedSkill = Extract<SkillBodyResult, { readonly ok: true }> & {
+  readonly activation: Activation;
+  /** As the model will see it; empty when it sees it already. */
+  readonly text: string;
+  readonly tokens: number;
+};
+
 export async function activate(agent: Agent, activation: Activation): Promise<ActivationResult> {
-  const { skill, trigger } = activation;
+  const prepared = await prepareSkill(agent, activation, agent.recorder.state.active);
+  return prepared.ok ? recordSkill(agent, prepared) : prepared;
+}
+
+/** Reads and renders it, and checks that it fits beside the skills of `active`. Records nothing. */
+export async function prepareSkill(
+  agent: Agent,
+  activation: Activation,
+  active: readonly ActiveSkill[],
+): Promise<PreparedSkill | Extract<ActivationResult, { readonly ok: false }>> {
+  const { skill } = activation;
   const read = await readBody(agent, skill);
   if (!read.ok) return read;
   const tools = agent.commandTools(skill);
   const text = renderSkill(read.meta, read.body, activation.arguments, tools.map((t) => t.name));
-  const before = agent.recorder.state.active.find((s) => s.name === skill.name);
+  const before = active.find((s) => s.name === skill.name);
   const repeated = before !== undefined && (before.forced || before.body === text);
   const tokens = repeated ? 0 : estimateTokens(text);
   const cap = agent.policy.skills.activeTokens;
-  const used = usedTokens(agent.recorder.state.active.filter((s) => s.name !== skill.name));
+  const used = usedTokens(active.filter((s) => s.name !== skill.name));
   if (used + tokens > cap) {
     return {
       ok: false,
@@ -39,20 +57,29 @@ export async function activate(agent: Agent, activation: Activation): Promise<Ac
       skipped: { bytes: read.body.bytes, tokens, cap },
     };
   }
+  return { ...read, activation, text: repeated ? "" : text, tokens };
+}
+
+export function recordSkill(agent: Agent, prepared: PreparedSkill): ActivationResult {
+  const { meta, body, activation, text, tokens } = prepared;
+  const { skill } = activation;
+  const model = skillModel(agent.policy.model, meta.model).name;
+  const tools = agent.commandTools(skill);
   agent.installed.set(skill.name, skill);
   agent.recorder.emit("skill.loaded", {
     name: skill.name,
-    ...(read.meta.version === undefined ? {} : { version: read.meta.version }),
+    ...(meta.version === undefined ? {} : { version: meta.version }),
     source: skill.tier,
-    sha256: read.body.sha256,
-    trigger,
+    sha256: body.sha256,
+    trigger: activation.trigger,
     scope: activation.scope,
-    loadedBytes: read.body.bytes,
+    loadedBytes: body.bytes,
     contextTokensAdded: tokens,
-    ...(read.meta.allowedTools === undefined ? {} : { allowedTools: read.meta.allowedTools }),
+    ...(meta.allowedTools === undefined ? {} : { allowedTools: meta.allowedTools }),
     tools: tools.map(identityOf),
     bounding: activation.bounding,
-    body: repeated ? "" : text,
+    ...(model === undefined ? {} : { model }),
+    body: text,
   });
   return { ok: true, registeredTools: tools.length };
 }

@@ -2,6 +2,7 @@
 import type { AllowedTool } from "../core/bound.ts";
 import type { Catalog } from "../core/catalog.ts";
 import type { StableText } from "../core/context.ts";
+import type { Event } from "../core/event.ts";
 import type { Shown } from "../core/listing.ts";
 import type { Grant } from "../core/grant.ts";
 import type { Args, InputSchema } from "../core/message.ts";
@@ -27,6 +28,9 @@ export type Agent = {
   readonly shown: Shown;
   readonly stable: StableText;
   readonly recorder: Recorder;
+  /** The session that this one is a fork of. */
+  readonly parent?: Agent;
+  readonly forks: ForkLogs;
   readonly model: Model;
   /** Built-in tools that exist, in the order in which they are offered. */
   readonly tools: readonly Tool[];
@@ -59,6 +63,15 @@ export type Agent = {
   /** What was last read of each skill, for when a later read fails. */
   readonly lastBodies: Map<string, ReadSkill>;
 };
+
+/** Where forks are recorded: each in a log of its own, beside that of the session. */
+export type ForkLogs = {
+  /** `tell` hears of each event when it is recorded, before anything follows from it. Throws LogFailure. */
+  create(session: string, tell: (event: Event) => void): ForkLog;
+  /** One that a crash left open; undefined when its log cannot be had. */
+  reopen(session: string): ForkLog | undefined;
+};
+export type ForkLog = { readonly recorder: Recorder; close(): void };
 
 export type SkillBodies = {
   read(skill: Skill): Promise<SkillBodyResult>;

@@ -26,6 +26,7 @@ import type { Settings } from "./settings.ts";
 
 /** What of the session's own folder and secrets an agent touches. */
 export type AgentSite = {
+  readonly forks: Agent["forks"];
   onKey(key: string): void;
   readonly keepBefore: ToolContext["keepBefore"];
   /** For texts that reach the model without having been an event. */
@@ -68,6 +69,7 @@ export async function makeAgent(
           ) => ({ path, text: site.redact(text) })),
       },
       recorder,
+      forks: site.forks,
       model: model.value,
       tools: builtinTools,
       serverTools: [],

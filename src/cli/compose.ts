@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { dirname, join } from "node:path";
 import type { Agent } from "../agent/agent.ts";
-import { forceSkills, openSession as recordOpening, replay } from "../agent/open.ts";
+import { forceSkills } from "../agent/force.ts";
+import { openSession as recordOpening, replay } from "../agent/open.ts";
 import { type Approver, type Clock, LogFailure, type Network } from "../agent/ports.ts";
 import { createRecorder } from "../agent/recorder.ts";
 import type { Event, SessionFacts } from "../core/event.ts";
@@ -16,6 +17,7 @@ import { makeAgent } from "./agent_parts.ts";
 import { catalogNews, differs, omissions, recordNews } from "./catalog_news.ts";
 import { loadCatalog, type LoadedCatalog, missingForced } from "./catalog.ts";
 import type { Context } from "./command.ts";
+import { forkLogs } from "./fork_logs.ts";
 import type { ScriptReply } from "../provider/script.ts";
 import type { SessionRef } from "./result.ts";
 import { collectSecrets } from "./secrets.ts";
@@ -124,6 +126,11 @@ async function start(
     listeners: options.listeners,
   });
   const site = {
+    forks: forkLogs(dirname(dirname(opened.log.path)), {
+      clock: options.fixed?.clock ?? systemClock,
+      redact: secrets.redactValue,
+      listeners: options.listeners,
+    }),
     onKey: secrets.add,
     keepBefore: beforeImages(join(dirname(opened.log.path), "before")),
     redact: secrets.redact,
@@ -206,7 +213,10 @@ function newestOf(dir: string, root: string): string {
 function workspaceOf(path: string): string | undefined {
   try {
     const first = readFirstEvent(path);
-    return first?.type === "session.started" ? first.data.workspace : undefined;
+    // A fork goes on with the session that it belongs to, not by itself.
+    return first?.type === "session.started" && first.data.parent === undefined
+      ? first.data.workspace
+      : undefined;
   } catch (error) {
     if (error instanceof LogFailure) return undefined;
     throw error;
@@ -226,6 +236,14 @@ function resumedElsewhere(
   facts: SessionFacts | undefined,
 ): Problem | undefined {
   if (facts === undefined) return undefined;
+  if (facts.parent !== undefined) {
+    return {
+      code: "fork",
+      severity: "error",
+      message: `the session is a fork of \`${facts.parent.session}\``,
+      hint: "resume that one: a fork does not go on by itself",
+    };
+  }
   if (facts.workspace !== root) {
     return {
       code: "other-workspace",

@@ -60,6 +60,8 @@ export type TurnState = {
   readonly denied: readonly Denial[];
   /** Seq of the newest start of a call that may change something. */
   readonly changedAt: number;
+  /** Gates that have refused something since the newest request. */
+  readonly blocked: readonly EventData["gate.blocked"][];
   /** Calls of the newest reply that have no result yet, in call order. */
   readonly awaiting: readonly { readonly id: string; readonly tool: string; readonly started: boolean }[];
   readonly usage: Usage;
@@ -71,7 +73,7 @@ export type ForkState = {
   /** How many were started. */
   readonly count: number;
   /** Those that have not ended. */
-  readonly open: readonly { readonly skill: string; readonly session: string }[];
+  readonly open: readonly Pick<EventData["fork.started"], "skill" | "session" | "call">[];
   /** Seq of the newest end of a fork of each skill. */
   readonly ended: { readonly [skill: string]: number };
 };
@@ -113,6 +115,7 @@ const noTurn: TurnState = {
   toolCalls: 0,
   denied: [],
   changedAt: 0,
+  blocked: [],
   awaiting: [],
   usage: noUsage,
 };
@@ -165,6 +168,7 @@ export function reduce(state: SessionState, event: Event): SessionState {
         ...next,
         requestSeq: event.seq,
         calibration: requested(state.calibration, totalTokens(event.data.tokens)),
+        turn: { ...state.turn, blocked: [] },
       };
     case "context.compacted":
       return {
@@ -195,6 +199,8 @@ export function reduce(state: SessionState, event: Event): SessionState {
           ? "[interrupted: the call was running when the session ended; whether it had an effect is not known]"
           : "[interrupted: the call was not started]",
       });
+    case "gate.blocked":
+      return { ...next, turn: { ...state.turn, blocked: [...state.turn.blocked, event.data] } };
     case "fork.started":
       return startFork(next, event.data, event.seq);
     case "fork.history":
@@ -217,7 +223,6 @@ export function reduce(state: SessionState, event: Event): SessionState {
     case "model.tool_call_requested":
     case "model.failed":
     case "permission.requested":
-    case "gate.blocked":
     case "limit.reached":
       return next;
   }
@@ -351,7 +356,8 @@ function withCost(before: number | undefined, more: number | undefined): { reado
 
 function startFork(state: SessionState, data: EventData["fork.started"], seq: number): SessionState {
   const { forks } = state;
-  const open = [...forks.open, { skill: data.skill, session: data.session }];
+  const { skill, session, call } = data;
+  const open = [...forks.open, { skill, session, ...(call === undefined ? {} : { call }) }];
   return {
     ...state,
     recent: { ...state.recent, [data.skill]: seq },

@@ -1,0 +1,34 @@
+// Logs of forks on disk: sessions of their own in the folder of the session that they belong to.
+import type { ForkLog, ForkLogs } from "../agent/agent.ts";
+import { replay } from "../agent/open.ts";
+import { LogFailure } from "../agent/ports.ts";
+import { createRecorder, type RecorderParts } from "../agent/recorder.ts";
+import { emptySession } from "../core/session.ts";
+import { createLog, resumeLog } from "../store/session_log.ts";
+
+/** `dir` holds one folder a session. What is recorded is redacted and told as that of the session itself. */
+export function forkLogs(
+  dir: string,
+  parts: Pick<RecorderParts, "clock" | "redact" | "listeners">,
+): ForkLogs {
+  return {
+    create(session, tell): ForkLog {
+      const { log } = createLog(dir, session);
+      const listeners = [tell, ...parts.listeners];
+      const recorder = createRecorder({ ...parts, log, session, initial: emptySession, listeners });
+      return { recorder, close: () => log.close() };
+    },
+    reopen(session) {
+      try {
+        const { log, events, recovered } = resumeLog(dir, session);
+        const recorder = createRecorder({ ...parts, log, session, initial: replay(events) });
+        if (recovered !== undefined) recorder.emit("session.recovered", recovered);
+        return { recorder, close: () => log.close() };
+      } catch (error) {
+        // Damaged, or never written: `writ session verify` says which. The session around it can go on.
+        if (error instanceof LogFailure) return undefined;
+        throw error;
+      }
+    },
+  };
+}
