@@ -64,7 +64,10 @@ export async function run(argv: readonly [string, ...string[]], options: RunOpti
   const program = findProgram(argv[0], options);
   if (typeof program !== "string") return { ...nothing, failure: program, durationMs: took() };
   const mark = familyMark(randomUUID());
-  const started = start(program, argv, { ...options.env, [mark.name]: mark.value }, options);
+  const started = start(program, argv, { ...options.env, [mark.name]: mark.value }, {
+    cwd: options.cwd,
+    stdin: options.stdin === undefined ? "none" : { given: options.stdin },
+  });
   if ("code" in started) return { ...nothing, failure: started, durationMs: took() };
   const { child, exited } = started;
   const family = familyOf(child.pid ?? 0, mark);
@@ -101,6 +104,72 @@ export async function run(argv: readonly [string, ...string[]], options: RunOpti
   }
 }
 
+export type OpenOptions = {
+  readonly cwd: string;
+  readonly env: Environment;
+  /** What it writes to stdout, as it comes. */
+  onOutput(chunk: Uint8Array): void;
+};
+
+/** A program that runs until it ends or is ended, with pipes to talk over. */
+export type OpenChild = {
+  /** To its stdin; a child that does not read is no failure. */
+  write(text: string): void;
+  /** The last that it wrote to stderr. */
+  errors(): string;
+  /** It is gone, and all that it had started with it. */
+  readonly ended: Promise<Ended | RunFailure>;
+  /** Closes its stdin, and after a grace each asks politely and then ends the whole family. Resolves when nothing is left. */
+  end(): Promise<void>;
+};
+
+const errorsKept = 4096;
+const endGraceMs = 500;
+
+/** Starts a program that stays. Never throws for what the outside world does; when Writ exits, its family is ended too. */
+export function open(
+  argv: readonly [string, ...string[]],
+  options: OpenOptions,
+): OpenChild | RunFailure {
+  const program = findProgram(argv[0], options);
+  if (typeof program !== "string") return program;
+  const mark = familyMark(randomUUID());
+  const started = start(program, argv, { ...options.env, [mark.name]: mark.value }, {
+    cwd: options.cwd,
+    stdin: "open",
+  });
+  if ("code" in started) return started;
+  const { child, exited } = started;
+  const family = familyOf(child.pid ?? 0, mark);
+  const release = holdFamily(family);
+  let errors = "";
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  child.stdout?.on("data", (chunk: Uint8Array) => options.onOutput(chunk));
+  child.stderr?.on("data", (chunk: Uint8Array) => {
+    errors = (errors + decoder.decode(chunk, { stream: true })).slice(-errorsKept);
+  });
+  for (const stream of [child.stdout, child.stderr]) stream?.on("error", () => {});
+  const closed = new Promise<void>((done) => child.once("close", () => done()));
+  const ended = exited.then(async (end) => {
+    await within(closed, drainMs);
+    await endFamily(family, exited, 0);
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    release();
+    return end;
+  });
+  return {
+    write: (text) => void child.stdin?.write(text),
+    errors: () => errors,
+    ended,
+    async end() {
+      child.stdin?.end();
+      if (await within(exited, endGraceMs) === undefined) await endFamily(family, exited, endGraceMs);
+      await within(ended, 2000);
+    },
+  };
+}
+
 /**
  * The same call with plain pipes for its streams. The runtimes connect children by sockets, and no program can open a
  * socket by name: `> /dev/stderr` fails. Costs a few milliseconds, so it is for calls that need it; bash must be there.
@@ -126,8 +195,15 @@ const nothing = {
 type Ended = { readonly exit: number | null; readonly signal: string | null };
 type Exited = Promise<Ended | RunFailure>;
 
-function start(program: string, argv: readonly string[], env: Environment, options: RunOptions) {
-  const stdio: StdioOptions = [options.stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"];
+type Stdin = { readonly given: string | Uint8Array } | "none" | "open";
+
+function start(
+  program: string,
+  argv: readonly string[],
+  env: Environment,
+  options: { readonly cwd: string; readonly stdin: Stdin },
+) {
+  const stdio: StdioOptions = [options.stdin === "none" ? "ignore" : "pipe", "pipe", "pipe"];
   let child: ChildProcess;
   try {
     child = spawn(program, argv.slice(1), {
@@ -148,7 +224,7 @@ function start(program: string, argv: readonly string[], env: Environment, optio
   });
   // A child that does not read its input is no failure of ours.
   child.stdin?.on("error", () => {});
-  child.stdin?.end(options.stdin);
+  if (typeof options.stdin === "object") child.stdin?.end(options.stdin.given);
   return { child, exited };
 }
 
