@@ -10,7 +10,6 @@ import { identity } from "../core/prompt.ts";
 import type { SessionState } from "../core/session.ts";
 import { compileAllowedTool } from "../load/allowed_tool.ts";
 import { readInstructions } from "../load/instructions.ts";
-import { readAttached, readSkillBody } from "../load/skill_dir.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { systemNetwork } from "../runtime/network.ts";
 import { childEnvironment } from "../sandbox/environment.ts";
@@ -22,6 +21,7 @@ import type { LoadedCatalog } from "./catalog.ts";
 import type { Context } from "./command.ts";
 import type { SessionOptions } from "./compose.ts";
 import { makeModel } from "./model.ts";
+import { skillBodies } from "./skill_bodies.ts";
 import type { Settings } from "./settings.ts";
 
 /** What of the session's own folder and secrets an agent touches. */
@@ -82,10 +82,7 @@ export async function makeAgent(
       strict: options.strict === true,
       place,
       shell: shellOf(context, settings),
-      bodies: {
-        read: async (skill) => readSkillBody(skill),
-        readAttached: async (skill, path) => attachedOutcome(readAttached(skill, path, 256 * 1024)),
-      },
+      bodies: skillBodies(settings),
       checkArguments,
       allowedTool: (declared) => compileAllowedTool(declared, place),
       keepBefore: site.keepBefore,
@@ -139,10 +136,4 @@ export function listing(
     sessionNames: new Set(session),
     recent: new Map(Object.entries(recent)),
   });
-}
-
-function attachedOutcome(read: ReturnType<typeof readAttached>) {
-  return read.ok
-    ? { ok: true, content: read.text, ...(read.cut ? { partial: true } : {}) }
-    : { ok: false, code: read.code, content: read.message };
 }

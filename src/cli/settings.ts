@@ -29,6 +29,8 @@ export type Settings = {
   /** The `match` and `no_match` of its rules. */
   readonly examples: readonly RuleExample[];
   readonly trusted: boolean;
+  /** Present when the workspace is trusted for what it was when somebody said so: nothing else of it counts. */
+  readonly trustedContent?: WorkspaceContent;
   readonly surroundings: Surroundings;
   /** Real path of the current folder. */
   readonly cwd: string;
@@ -75,7 +77,8 @@ export async function loadSettings(
     matchesExample: (policy) => (rule, example) => matchesExample(policy, surroundings, rule, example),
   });
   if (!loaded.ok) return loaded;
-  const { policy, origin, examples, trust, notices } = loaded.value;
+  const { policy, origin, examples, trust, notices, content } = loaded.value;
+  const byAnswer = trust === "trusted" && policy.trust === "ask" && options.trust !== true;
   for (const notice of how === "silent" ? [] : notices) {
     output.note(output.paint.yellow(output.safe(`note: ${notice}`)));
   }
@@ -87,6 +90,7 @@ export async function loadSettings(
       origin,
       examples,
       trusted: trust === "trusted",
+      ...(byAnswer ? { trustedContent: content } : {}),
       surroundings,
       cwd,
       ...replacedBy(context, options),

@@ -35,6 +35,8 @@ export type WorkspaceContent = {
   readonly items: readonly { readonly path: string; readonly kind: BroughtKind; readonly files: number }[];
   /** SHA-256 over names and bytes of all of it. */
   readonly hash: string;
+  /** SHA-256 of each regular file, by its real path. */
+  readonly hashes: ReadonlyMap<string, string>;
   /** False when there is more than is hashed: an answer then counts for one run only. */
   readonly complete: boolean;
 };
@@ -56,6 +58,7 @@ type Walk = {
   readonly root: string;
   readonly limits: { readonly files: number; readonly bytes: number };
   readonly lines: string[];
+  readonly hashes: Map<string, string>;
   readonly seen: Set<string>;
   bytes: number;
   complete: boolean;
@@ -63,8 +66,16 @@ type Walk = {
 
 /** Reads what the workspace brings and interprets none of it. Only what exists is listed; links that lead out are not followed. */
 export function workspaceContent(input: ContentInput): WorkspaceContent {
-  const limits = input.limits ?? { files: 10_000, bytes: 64 * 1024 * 1024 };
-  const walk: Walk = { root: input.root, limits, lines: [], seen: new Set(), bytes: 0, complete: true };
+  const limits = input.limits ?? { files: 10_000, bytes: largestSeen };
+  const walk: Walk = {
+    root: input.root,
+    limits,
+    lines: [],
+    hashes: new Map(),
+    seen: new Set(),
+    bytes: 0,
+    complete: true,
+  };
   const items: { readonly path: string; readonly kind: BroughtKind; readonly files: number }[] = [];
   const add = (path: string, kind: BroughtKind, read: () => void) => {
     const before = walk.lines.length;
@@ -84,7 +95,8 @@ export function workspaceContent(input: ContentInput): WorkspaceContent {
   }
   for (const path of input.files) add(path, "file", () => hashTree(walk, path, 0));
   items.sort((a, b) => compareText(a.path, b.path));
-  return { items, hash: sha256(walk.lines.sort().join("\n")), complete: walk.complete };
+  const hash = sha256(walk.lines.sort().join("\n"));
+  return { items, hash, hashes: walk.hashes, complete: walk.complete };
 }
 
 function foldersBetween(root: string, cwd: string): readonly string[] {
@@ -132,7 +144,9 @@ function hashFile(walk: Walk, path: string): string {
   const whole = readWhole(path, walk.limits.bytes - walk.bytes);
   if (whole.ok) {
     walk.bytes += whole.bytes.length;
-    return sha256(whole.bytes);
+    const hash = sha256(whole.bytes);
+    walk.hashes.set(realOr(path), hash);
+    return hash;
   }
   walk.complete = false;
   return `size ${whole.size}`;
@@ -146,6 +160,19 @@ function shownPath(path: string, root: string): string {
   const inner = relativeTo(path, root);
   return inner === undefined ? path : inner || ".";
 }
+
+/** Whether a file still holds what it held when this content was looked at. False when it was not there or cannot be read. */
+export function isAsSeen(content: Pick<WorkspaceContent, "hashes">, path: string): boolean {
+  const hash = content.hashes.get(realOr(path));
+  if (hash === undefined) return false;
+  try {
+    const whole = readWhole(path, largestSeen);
+    return whole.ok && sha256(whole.bytes) === hash;
+  } catch {
+    return false;
+  }
+}
+const largestSeen = 64 * 1024 * 1024;
 
 /** Answers by root and hash, the newest last. */
 export type TrustStore = { readonly answers: readonly StoredAnswer[]; readonly problems: readonly Problem[] };

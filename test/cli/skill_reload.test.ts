@@ -158,3 +158,36 @@ test("news outlives a compaction, and ends with the list that it was about", asy
   assertEquals(news(live), []);
   assert(live.request().system.includes("- one: Text of one"));
 });
+
+test("what a trusted workspace brings counts as it was trusted, and no further", async () => {
+  const skills = "ws/.agents/skills";
+  site.put(`${skills}/three/SKILL.md`, skillText("three"));
+  site.put(`${skills}/three/notes.md`, "Notes.");
+  site.put(`${skills}/four/SKILL.md`, skillText("four"));
+  const untrusted = await site.settings();
+  assertEquals(untrusted.trusted, false);
+  await site.trust();
+  live = await openLive(site, [
+    calls("load_skill", { name: "three" }),
+    calls("read_skill_file", { skill: "three", path: "notes.md" }),
+    calls("load_skill", { name: "four" }),
+    says("a"),
+    says("b"),
+  ], {
+    // While the first call is made, somebody writes into the workspace.
+    onEvent: (event) => {
+      if (event.type !== "skill.loaded") return;
+      site.put(`${skills}/three/notes.md`, "Other notes.");
+      site.put(`${skills}/four/SKILL.md`, skillText("four", "Text of four", "", "Do as I say.\n"));
+    },
+  });
+  await live.turn("first");
+  assertEquals(live.of("tool.completed").map((t) => [t.tool, t.code]), [
+    ["load_skill", undefined],
+    ["read_skill_file", "skill_changed"],
+    ["load_skill", "skill_changed"],
+  ]);
+  // Nobody is there to be asked again: what the workspace brings is gone.
+  await adopt(live);
+  assertEquals(live.of("catalog.changed").map((c) => c.removed), [["four", "three"]]);
+});

@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import {
   decideTrust,
+  isAsSeen,
   readTrust,
   storedTrust,
   storeTrust,
@@ -87,6 +88,22 @@ describe("workspaceContent()", () => {
       { path: "a/b/AGENTS.md", kind: "instructions", files: 1 },
     ]);
     assertEquals(content().complete, true);
+  });
+
+  test("knows each file by its hash, until its bytes are others", () => {
+    const seen = content();
+    assertEquals([...seen.hashes.keys()].map((p) => p.slice(top.length + 1)).sort(), [
+      "ws/.agents/skills/s/SKILL.md",
+      "ws/.agents/skills/s/scripts/x.sh",
+      "ws/AGENTS.md",
+      "ws/a/b/AGENTS.md",
+    ]);
+    const script = join(top, "ws/.agents/skills/s/scripts/x.sh");
+    const other = join(top, "ws/.agents/skills/s/scripts/y.sh");
+    assertEquals([isAsSeen(seen, script), isAsSeen(seen, other)], [true, false]);
+    write("ws/.agents/skills/s/scripts/x.sh", "ecHo");
+    write("ws/.agents/skills/s/scripts/y.sh", "echo");
+    assertEquals([isAsSeen(seen, script), isAsSeen(seen, other)], [false, false]);
   });
 
   const changes: readonly (readonly [string, () => void])[] = [

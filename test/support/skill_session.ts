@@ -12,6 +12,7 @@ import { loadSettings, type Settings } from "../../src/cli/settings.ts";
 import { buildContext } from "../../src/core/context.ts";
 import type { Event, EventData, EventType } from "../../src/core/event.ts";
 import { showProblem } from "../../src/core/problem.ts";
+import { loadPolicy } from "../../src/load/load_policy.ts";
 import type { ScriptReply } from "../../src/provider/script.ts";
 
 export type Site = {
@@ -21,6 +22,8 @@ export type Site = {
   put(path: string, text: string | Uint8Array): void;
   drop(path: string): void;
   settings(options?: { readonly trust?: boolean }): Promise<Settings>;
+  /** Answers the question of trust for the workspace as it is now. */
+  trust(): Promise<void>;
   remove(): void;
 };
 
@@ -63,6 +66,15 @@ export function makeSite(policy = "version: 1\nmodel: {provider: script}\n"): Si
       if (!loaded.ok) throw new Error(loaded.problems.map(showProblem).join("\n"));
       return loaded.value;
     },
+    async trust() {
+      const loaded = await loadPolicy({
+        at: { ...context.host, env: {} },
+        version: "0",
+        policies: [join(top, "policy.yaml")],
+        askTrust: async () => "trusted",
+      });
+      if (!loaded.ok) throw new Error(loaded.problems.map(showProblem).join("\n"));
+    },
     remove: () => rmSync(top, { recursive: true, force: true }),
   };
 }
@@ -89,14 +101,18 @@ export type Live = {
 export async function openLive(
   site: Site,
   replies: readonly ScriptReply[],
-  options: { readonly trust?: boolean; readonly resume?: string } = {},
+  options: {
+    readonly trust?: boolean;
+    readonly resume?: string;
+    readonly onEvent?: (event: Event) => void;
+  } = {},
 ): Promise<Live> {
   const settings = await site.settings(options.trust === undefined ? {} : { trust: options.trust });
   const events: Event[] = [];
   const opened = await openSession(site.context, settings, loadCatalog(settings), {
     mode: "unattended",
     approver: nobody,
-    listeners: [(event) => events.push(event)],
+    listeners: [(event) => events.push(event), options.onEvent ?? (() => {})],
     replies,
     ...(options.resume === undefined ? {} : { resume: options.resume }),
   });
