@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Catalog, mergeCatalog } from "../src/core/catalog.ts";
 import type { Skill } from "../src/core/skill.ts";
-import { readSkillBody, type Scan, scanSkills } from "../src/load/skill_dir.ts";
+import { readSkillBody } from "../src/load/skill_body.ts";
+import { type Scan, scanSkills } from "../src/load/skill_dir.ts";
 import type { CaseReport } from "./case_report.ts";
 
 export type SkillCase = {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { SkillBodies } from "../agent/agent.ts";
 import type { Skill } from "../core/skill.ts";
 import { escapeLine } from "../core/text.ts";
-import { readAttached, readSkillBody } from "../load/skill_dir.ts";
+import { readAttached, readSkillBody } from "../load/skill_body.ts";
 import { isAsSeen } from "../load/trust.ts";
 import type { Settings } from "./settings.ts";
 

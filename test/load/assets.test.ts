@@ -4,7 +4,8 @@ import { join, relative } from "node:path";
 import { test } from "bun:test";
 import { assertEquals, assertThrows } from "@std/assert";
 import { assetFolder, isEmbedded } from "../../src/load/assets.ts";
-import { readSkillBody, scanSkills } from "../../src/load/skill_dir.ts";
+import { readSkillBody } from "../../src/load/skill_body.ts";
+import { scanSkills } from "../../src/load/skill_dir.ts";
 
 test("assetFolder() finds skills that load without a warning", () => {
   const { skills, problems } = scanSkills(assetFolder("skills"), "builtin");

@@ -15,7 +15,8 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, test } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import type { Skill } from "../../src/core/skill.ts";
-import { bodyCap, readAttached, readSkillBody, type Scan, scanSkills } from "../../src/load/skill_dir.ts";
+import { readAttached, readSkillBody } from "../../src/load/skill_body.ts";
+import { bodyCap, type Scan, scanSkills } from "../../src/load/skill_dir.ts";
 
 let root = "";
 beforeEach(() => {

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { requestedFault } from "../../agent/triggers.ts";
 import { runTurn } from "../../agent/turn.ts";
 import { exitCodes } from "../../core/outcome.ts";
-import { readSkillBody } from "../../load/skill_dir.ts";
+import { readSkillBody } from "../../load/skill_body.ts";
 import { nobody, terminalApprover } from "../approver.ts";
 import { loadCatalog } from "../catalog.ts";
 import { collect, type CommandModule, type Context } from "../command.ts";

@@ -4,7 +4,7 @@ import { showPosition } from "../../core/problem.ts";
 import { searchSkills } from "../../core/skill_search.ts";
 import { escapeLine, escapeTerminal } from "../../core/text.ts";
 import { availableNames } from "../../core/trigger.ts";
-import { readSkillBody } from "../../load/skill_dir.ts";
+import { readSkillBody } from "../../load/skill_body.ts";
 import { loadCatalog, missingForced, unlisted } from "../catalog.ts";
 import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
 import { reportProblems, reportSlip } from "../result.ts";
