@@ -1,13 +1,13 @@
 // Walks a syntax tree and collects what is judged: simple commands at any depth, redirections, path operands.
 import { programName } from "../core/program_options.ts";
-import { commandShapes, gluedElsewhere, printed } from "./command_words.ts";
-import { harm, missesCommands } from "./effects.ts";
+import { commandShapes, commentTouches, gluedElsewhere, printed } from "./command_words.ts";
+import { harm, joinsCommands, missesCommands } from "./effects.ts";
 import { isSpent, newEffort, spend } from "./effort.ts";
 import { below, foldersOf } from "./folders.ts";
 import { type Collected, type Level, unclear } from "./found.ts";
 import { assignedCommands } from "./hidden_commands.ts";
 import { type Operand, operandsOf } from "./operands.ts";
-import { readRedirect } from "./redirects.ts";
+import { ranAgain, readRedirect } from "./redirects.ts";
 import {
   type Assignment,
   type Command,
@@ -22,8 +22,8 @@ import {
   type Word,
 } from "./syntax.ts";
 import { hasSubscriptCommand, setsEnvironment, unwrap, type Wrapped } from "./unwrap.ts";
-import { assignmentShape, mixesBraces, quoted, type Shape, shapeOf } from "./words.ts";
-import type { Inner } from "./wrapper_options.ts";
+import { anyWords, assignmentShape, mixesBraces, quoted, type Shape, shapeOf } from "./words.ts";
+import { command, type Inner } from "./wrapper_options.ts";
 
 type Context = {
   readonly out: Collected;
@@ -397,6 +397,9 @@ function textOf(node: { readonly pos: number; readonly end: number }, at: Contex
 function openRedirect(node: Redirection, at: Context): ReturnType<typeof readRedirect> {
   const read = readRedirect(node, textOf(node, at));
   const { out, level } = at;
+  const again = ranAgain(node);
+  if (again === "hidden") out.faults.push(unclear(textOf(node, at)));
+  if (again === "unknown") addInner(at, command([anyWords]));
   if (read.opened !== undefined && spend(out.effort, "redirections", 1)) {
     out.redirections.push({ ...read.opened, afterCd: out.moved, level });
   }
@@ -469,7 +472,11 @@ function descend(node: SyntaxNode, at: Context): void {
       : undefined;
   }
   if (node.type === "CommandExpansion" && mixesBraces(node.text)) at = { ...at, mixed: true };
-  if (node.type === "Assignment" && node.value.type === "Word" && node.value.text.startsWith("(")) {
+  if (
+    node.type === "Assignment" &&
+    (node.value.type === "Word" && node.value.text.startsWith("(") ||
+      /\$\$[({]/.test(node.index?.text ?? ""))
+  ) {
     at.out.faults.push(unclear(textOf(node, at)));
   }
   if (node.type === "HereDoc" && node.closing === undefined) {
@@ -481,6 +488,8 @@ function descend(node: SyntaxNode, at: Context): void {
   if (node.type === "Redirect" && /^[<>]&$/.test(node.operator) && /^-./.test(node.target?.text ?? "")) {
     at.out.faults.push(unclear(textOf(node, at)));
   }
+  if (commentTouches(node, at.source)) at.out.faults.push(unclear(textOf(node, at)));
+  if (joinsCommands(node)) at.out.faults.push(unclear(textOf(node, at)));
   if (node.type === "Word" && missesCommands(node, node.text.replace(/\\.|'[^']*'/gs, ""))) {
     at.out.faults.push(unclear(node.text));
   }

@@ -1,7 +1,7 @@
 // The words of one simple command, as bash sees them.
 import { type Effort, spend } from "./effort.ts";
 import { readRedirect } from "./redirects.ts";
-import type { Command } from "./syntax.ts";
+import type { Command, SyntaxNode } from "./syntax.ts";
 import { literalOutput, unwrap } from "./unwrap.ts";
 import { assignmentShape, gluedShape, quoted, type Shape, shapesOf } from "./words.ts";
 
@@ -14,10 +14,11 @@ const mostExpanded = 2000;
 /** Program and arguments in order; `at.source` is what the node's positions refer to. */
 export function commandShapes(node: Command, { mixed, source }: WordSource): readonly Shape[] {
   const shapes: Shape[] = [];
-  let end = -1;
+  // Where the word before this one begins among the shapes, and ends in the source.
+  let start = 0, end = -1;
   for (const word of [...(node.name === undefined ? [] : [node.name]), ...node.args]) {
     const open = word.text.includes("{") && (mixed === true || shapes.length > mostExpanded);
-    const [first, ...others] = word.type !== "Word" ? [assignmentShape(word)] : open
+    const own = word.type !== "Word" ? [assignmentShape(word)] : open
       ? [{
         text: word.text,
         path: word.text,
@@ -25,19 +26,32 @@ export function commandShapes(node: Command, { mixed, source }: WordSource): rea
         why: `${quoted(word.text)} may be expanded`,
       }]
       : shapesOf(word);
-    const last = shapes.at(-1);
     // The parser gives `a<(b)c` as three words; bash makes it one.
-    if (last !== undefined && first !== undefined && touches(end, word.pos, source)) {
-      shapes.splice(-1, 1, gluedShape(last, first), ...others);
-    } else if (first !== undefined) shapes.push(first, ...others);
+    if (own.length > 0 && start < shapes.length && touches(end, word.pos, source)) {
+      shapes.push(glued(shapes.splice(start), own));
+    } else {
+      start = shapes.length;
+      shapes.push(...own);
+    }
     end = word.end;
   }
   return shapes;
 }
 
+// Braces in one of them repeat the other, however many words that makes.
+function glued(left: readonly Shape[], right: readonly Shape[]): Shape {
+  const whole = [...left, ...right].reduce(gluedShape);
+  return left.length + right.length === 2 ? whole : { ...whole, blur: { pieces: ["", ""], many: true } };
+}
+
 // Nothing but joined lines lies between.
 function touches(end: number, pos: number, source: string): boolean {
   return end >= 0 && pos >= end && /^(\\\n)*$/.test(source.slice(end, pos));
+}
+
+/** Whether what the parser takes for a comment goes on with this word, as of `<(a)# b`. */
+export function commentTouches(node: SyntaxNode, source: string): boolean {
+  return node.type === "Word" && /^[<>]\(/.test(node.text) && /^(\\\n)*#/.test(source.slice(node.end));
 }
 
 /** Whether the parser made two words of one, as of `X=1<(a)` and `>o<(a)`, where they cannot be put together again. */

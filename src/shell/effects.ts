@@ -37,3 +37,13 @@ function holdsCommands(node: SyntaxNode): boolean {
   });
   return found;
 }
+
+/**
+ * Whether an expansion may hold a substitution that only quotes and backslashes break up, as `"${a:-"$\(b)"}"` does: bash
+ * takes those away first and then reads what is left.
+ */
+export function joinsCommands(node: SyntaxNode): boolean {
+  if (node.type !== "ParameterExpansion" || !node.text.includes('"')) return false;
+  const openings = (text: string) => text.match(/\$[({[]|`/g)?.length ?? 0;
+  return openings(node.text.replace(/["\\]/g, "")) > openings(node.text);
+}

@@ -41,6 +41,16 @@ export function readRedirect(node: Node, text: string): RedirectRead {
   return fileOf(node, text);
 }
 
+/**
+ * Bash expands the target of `>&` twice. What of it runs only the second time: nothing, whatever a variable holds, or what
+ * quotes hide from the first time.
+ */
+export function ranAgain(node: Node): "nothing" | "unknown" | "hidden" {
+  const raw = node.type === "Redirect" && node.operator === ">&" ? node.target?.text ?? "" : "";
+  if (!/[$`]/.test(raw)) return "nothing";
+  return /^"?\$(\w+|[#?$!@*-]|\{\w+(\[\w+\])?\})"?$/.test(raw) ? "unknown" : "hidden";
+}
+
 function single(shapes: readonly Shape[]): Shape | undefined {
   return shapes.length === 1 ? shapes[0] : undefined;
 }

@@ -30,6 +30,7 @@ export function gluedShape(a: Shape, b: Shape): Shape {
     path: a.path + b.text,
     ...(pieces.length === 1 ? {} : { blur: { pieces, many } }),
     ...(why === undefined ? {} : { why }),
+    ...(a.unclear === true || b.unclear === true ? { unclear: true as const } : {}),
   };
 }
 
@@ -185,7 +186,7 @@ function add(draft: Draft, part: WordPart, inQuotes: boolean): void {
       if (inQuotes && /`|\$[({]/.test(part.text.replace(/\\./gs, ""))) draft.unclear = true;
       return known(draft, part.value, inQuotes ? undefined : part.text);
     case "AnsiCQuoted":
-      if (part.text.includes("\\\n")) {
+      if (!isSureEscape(part)) {
         return hole(draft, part.text, false, `${quoted(part.text)} is not understood`);
       }
       return known(draft, part.value, undefined);
@@ -208,7 +209,7 @@ function add(draft: Draft, part: WordPart, inQuotes: boolean): void {
       return hole(
         draft,
         part.text,
-        !inQuotes || part.text.includes("@"),
+        !inQuotes || part.text.includes("@") || opensBraces(part.text),
         `${quoted(part.text)} is a variable`,
       );
     case "CommandExpansion":
@@ -219,7 +220,13 @@ function add(draft: Draft, part: WordPart, inQuotes: boolean): void {
         `${quoted(part.text)} is the output of a command`,
       );
     case "ProcessSubstitution":
-      return hole(draft, part.text, false, `${quoted(part.text)} runs a command`);
+      // An empty one is no word at all.
+      return hole(
+        draft,
+        part.text,
+        part.script?.commands.length === 0,
+        `${quoted(part.text)} runs a command`,
+      );
     case "ArithmeticExpansion":
       return hole(draft, part.text, false, computed(part.text));
     case "ExtendedGlob":
@@ -227,6 +234,17 @@ function add(draft: Draft, part: WordPart, inQuotes: boolean): void {
     case "BraceExpansion":
       return hole(draft, part.text, true, `${quoted(part.text)} is a brace expansion`);
   }
+}
+
+// Not sure: joined lines; `\x{…}`, which bash takes for hexadecimal digits and the parser does not; characters beyond ASCII,
+// which depend on the locale, and `\c` before one.
+function isSureEscape({ text, value }: Extract<WordPart, { type: "AnsiCQuoted" }>): boolean {
+  return !/\\(\n|x\{|c[^\0-\x7f])/.test(text) && !(/\\[uUx0-7]/.test(text) && /[^\0-\x7f]/.test(value));
+}
+
+/** Quotes inside an expansion inside quotes: to bash's brace expansion the inner ones end the outer ones. */
+function opensBraces(expansion: string): boolean {
+  return expansion.includes('"') && /\{[^]*(,|\.\.)/.test(expansion.slice(2));
 }
 
 /** Quotes inside backquotes inside quotes: to bash's brace expansion the inner ones end the outer ones. */

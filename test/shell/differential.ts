@@ -14,14 +14,18 @@ export const seeds: readonly string[] = [
   "! aa; time bb; time -p cc",
   "aa 'b c' \"d $(ee f) g\" `hh i`",
   "aa $'\\x62\\t' $\"d\" e\\ f \\g",
+  "aa $'\\x{63}d\\u0065\\146\\cg' $'\\u00e9\\ch' $'\\'i'\\j $'k\\0l'; $'b\\x{62}' $'\\xc3\\xa9'",
   "aa {b,c}{d,e} {1..3} x{a..c}y {f,g",
   "{aa,-b,c}; a{a,b} d",
   "aa <(bb c) >(dd e) f<(gg)h",
+  "aa <(bb){c,d} {e,f}>(gg) >() h <(ii) # jj",
+  'aa "${x:-"{b,c}$(dd)"}" "${y:-"e"}" f',
   "aa <<EOF\n$(bb c) \\$(dd) `ee`\nEOF\nff",
   "aa <<'EOF' bb\n$(cc)\nEOF\ndd",
   "aa <<-E\n\tx $(bb)\n\tE\ncc",
   'aa <<< "$(bb c)" dd',
   "aa 2>&1 >o 3<&0 &>p 4>&- <<<x bb",
+  "x='$(aa b)'; cc >&$x; dd >&1; ee >&\"$x\"",
   ">&o aa b; <>o cc; >|o dd; &>>o ee",
   "if aa; then bb; elif cc; then dd; else ee; fi >o",
   "for i in a $(bb) c; do cc $i; done",
@@ -153,7 +157,7 @@ export const hasBash = existsSync(bash);
 const beforehand = `unset BASH_ENV
 ulimit -t 1 -f 64 -n 64
 exec 9>&1 >/dev/null
-command_not_found_handle() { printf '%s\\0' "\${@//$'\\n'/$'\\x02'}" $'\\x01' >&9; return 127; }
+command_not_found_handle() { printf '%s\\0' "\${@//$'\\n'/$'\\xee\\x80\\x81'}" $'\\xee\\x80\\x82' >&9; return 127; }
 `;
 
 const mostLogged = 256 * 1024;
@@ -172,8 +176,8 @@ export async function runInBash(source: string): Promise<readonly (readonly stri
   writeFileSync(environment, beforehand);
   const log = await logOf(source, folder, environment);
   rmSync(home, { recursive: true });
-  return log.split("\x01\0").slice(0, -1).slice(0, 60).map((entry) =>
-    entry.replaceAll("\x02", "\n").split("\0").slice(0, -1)
+  return log.split("\ue002\0").slice(0, -1).slice(0, 60).map((entry) =>
+    entry.replaceAll("\ue001", "\n").split("\0").slice(0, -1)
   );
 }
 
