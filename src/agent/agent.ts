@@ -13,6 +13,7 @@ import type {
   AnswerKeeper,
   Approver,
   Clock,
+  EvidencePort,
   Model,
   Place,
   ShellSettings,
@@ -49,6 +50,7 @@ export type Agent = {
   readonly strict: boolean;
   readonly place: Place;
   readonly shell: ShellSettings;
+  readonly evidence: EvidencePort;
   readonly bodies: SkillBodies;
   /** Problems of `args` against `schema`, empty when they fit. */
   checkArguments(schema: InputSchema, args: Args): readonly string[];

@@ -124,10 +124,21 @@ export type ShellSettings = {
   readonly maxOutput: number;
 };
 
+/** What the outside says about evidence for gates. */
+export type EvidencePort = {
+  /**
+   * One text for the content of the workspace: the commit of HEAD, every tracked file, every other one that git does not ignore.
+   * Undefined where there is no git, or more than can be looked at. Never rejects.
+   */
+  content(signal: AbortSignal): Promise<string | undefined>;
+  /** Whether the program that this word starts, in that folder, lies where commands may write. */
+  isWritable(program: string, cwd: string): boolean;
+};
+
 /** What the skill tools ask of the loop. */
 export type SkillDesk = {
   load(name: string, argumentsText: string): Promise<ToolOutcome>;
-  complete(name: string, outcome: string, summary: string): ToolOutcome;
+  complete(name: string, outcome: string, summary: string): Promise<ToolOutcome>;
   find(query: string): ToolOutcome;
   readFile(skill: string, path: string): Promise<ToolOutcome>;
 };

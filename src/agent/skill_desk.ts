@@ -2,16 +2,17 @@
 import { activate } from "./activate.ts";
 import type { Agent } from "./agent.ts";
 import type { SkillDesk, ToolOutcome } from "./ports.ts";
-import { missingEvidence } from "../core/gate.ts";
+import { evidenceCalls, missingEvidence } from "../core/gate.ts";
+import { type GateState, unreported } from "../core/gate_state.ts";
 import type { Gate } from "../core/policy.ts";
 import { foundText, searchSkills } from "../core/skill_search.ts";
 import { modelNames, noSuchSkill } from "../core/trigger.ts";
 
-export function skillDesk(agent: Agent): SkillDesk {
+export function skillDesk(agent: Agent, signal: AbortSignal): SkillDesk {
   return {
     load: (name, argumentsText) => loadByModel(agent, name, argumentsText),
     find: (query) => find(agent, query),
-    complete: (name, outcome, summary) => complete(agent, name, outcome, summary),
+    complete: (name, outcome, summary) => complete(agent, { name, outcome, summary }, signal),
     readFile: (skill, path) => readFile(agent, skill, path),
   };
 }
@@ -47,34 +48,54 @@ function find(agent: Agent, query: string): ToolOutcome {
   };
 }
 
+type Report = { readonly name: string; readonly outcome: string; readonly summary: string };
+
 // A verdict counts only when its maker can have seen the evidence: every result was in the request that it answers.
-function complete(agent: Agent, name: string, outcome: string, summary: string): ToolOutcome {
+async function complete(agent: Agent, report: Report, signal: AbortSignal): Promise<ToolOutcome> {
+  const { name, outcome } = report;
   const state = agent.recorder.state;
   if (!state.active.some((s) => s.name === name)) {
     const names = state.active.map((s) => s.name).join(", ") || "none";
     return { ok: false, code: "not_active", content: `skill \`${name}\` is not active; active: ${names}` };
   }
-  const gates = agent.policy.gates.filter((g) => g.skill === name && g.verdict !== undefined);
-  const seen = { ...state.gates, marks: marksBefore(state.gates.marks, state.requestSeq) };
-  const missing = gates.flatMap((gate) => missingEvidence(gate, seen).map((rule) => rule.text));
-  if (missing.length > 0) {
+  if (outcome === unreported) {
     return {
       ok: false,
-      code: "evidence_missing",
-      content:
-        `no verdict is taken before its evidence has been seen; missing: ${
-          [...new Set(missing)].join(", ")
-        }. ` +
-        "Make these calls, read the results, and complete the skill in a later reply. " +
-        "An empty or cut result is no evidence: narrow or widen the call.",
+      code: "invalid_outcome",
+      content: `\`${unreported}\` is no outcome; say what came of it`,
     };
   }
-  const evidence = [...new Set(Object.values(seen.marks).map((m) => m.call))];
-  agent.recorder.emit("skill.completed", { name, outcome, summary, evidence });
+  const gates = agent.policy.gates.filter((g) => g.skill === name && g.verdict !== undefined);
+  const tree = gates.length === 0 ? undefined : await agent.evidence.content(signal);
+  const seen = { ...state.gates, marks: marksBefore(state.gates.marks, state.requestSeq) };
+  const judged = gates.filter((gate) => missingEvidence(gate, seen, tree).length === 0);
+  if (judged.length === 0 && gates.length > 0) return evidenceMissing(gates, seen, tree);
+  agent.recorder.emit("skill.completed", {
+    ...report,
+    evidence: [...new Set(judged.flatMap((gate) => evidenceCalls(gate, seen)))],
+    ...(gates.length === 0 ? {} : { gates: judged.map((g) => g.id) }),
+    ...(tree === undefined ? {} : { tree }),
+  });
+  const others = gates.filter((gate) => !judged.includes(gate)).map((g) => g.id);
+  const note = others.length === 0 ? "" : `; not for ${others.join(", ")}, whose evidence was not seen`;
   return {
     ok: true,
-    content: `recorded outcome ${outcome} of skill "${name}"`,
+    content: `recorded outcome ${outcome} of skill "${name}"${note}`,
     data: { skill: name, outcome },
+  };
+}
+
+function evidenceMissing(gates: readonly Gate[], seen: GateState, tree: string | undefined): ToolOutcome {
+  const missing = gates.map((gate) => missingEvidence(gate, seen, tree).map((rule) => rule.text).join(", "));
+  return {
+    ok: false,
+    code: "evidence_missing",
+    content:
+      `no verdict is taken before its evidence has been seen; missing: ${
+        [...new Set(missing)].join("; or ")
+      }. ` +
+      "Make these calls, read the results, and complete the skill in a later reply. " +
+      "An empty or cut result is no evidence: narrow or widen the call.",
   };
 }
 

@@ -13,6 +13,8 @@ export type StandingSite = {
   /** In the order in which they became active. */
   readonly active: readonly StandingSkill[];
   readonly gates: GateState;
+  /** The content of the workspace, where it is known; else what gates hold goes stale by order. */
+  readonly tree?: string;
   /** An entry of allowed_tools in the words of Writ; one that cannot be read allows nothing. */
   allowedTool(declared: string): AllowedTool;
 };
@@ -24,7 +26,7 @@ export function standingOf(site: StandingSite, facts: Facts): Standing {
     active: active.map((s) => s.name),
     vouched: active.filter((s) => isVouched(policy, s)).map((s) => s.name),
     bounds: boundsInForce(site, facts),
-    blocks: gateBlocks(policy.gates, gates, facts, policy.root),
+    blocks: gateBlocks(policy.gates, gates, facts, policy.root, site.tree),
   };
 }
 

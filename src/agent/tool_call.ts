@@ -1,16 +1,17 @@
 // One tool call on its way: requested → checked → decided → approved → run → result. Each step records what it did.
 import type { Agent } from "./agent.ts";
 import { answerFor, asksAlways, type Resolved, type Waiting } from "./approval.ts";
-import { activateForGate, skillDesk } from "./skill_desk.ts";
+import { type EndMarks, isGated, openBlockedGates, treeFor, watchCall } from "./gate_watch.ts";
+import { skillDesk } from "./skill_desk.ts";
 import { hostFacts, inspectCall, inspectOffline } from "./inspect.ts";
 import { identityOf } from "./offered.ts";
 import type { Tool, ToolContext, ToolOutcome } from "./ports.ts";
 import { standingOf } from "./standing.ts";
 import { decide, type Standing } from "../core/decide.ts";
-import { reasonOf } from "../core/decision.ts";
+import { reasonOf, showCause } from "../core/decision.ts";
 import { explain, type Explanation, refusalText } from "../core/explain.ts";
 import type { Facts, HostFact } from "../core/facts.ts";
-import { evidenceMarks, type GateBlock, gatesOf } from "../core/gate.ts";
+import { gateVotes } from "../core/gate.ts";
 import { coveringGrant } from "../core/grant.ts";
 import type { CallBlock, ToolCall } from "../core/message.ts";
 import { nearMisses } from "../core/near_miss.ts";
@@ -51,7 +52,8 @@ export function lookAt(agent: Agent, block: CallBlock, offered: readonly Tool[])
   const fault = callFault(agent, block, tool);
   if (fault !== undefined) return { call, sideBySide: tool.barrier !== true, fault };
   const facts = inspectOffline(tool, call.args, { place: agent.place, ...siteOf(agent) });
-  return { call, tool, facts, sideBySide: tool.barrier !== true && facts.risk === "read" };
+  const sideBySide = tool.barrier !== true && facts.risk === "read" && !isGated(agent, facts);
+  return { call, tool, facts, sideBySide };
 }
 
 function comesWith(agent: Agent, name: string): string {
@@ -70,7 +72,7 @@ export async function prepareCall(agent: Agent, looked: Looked, turn: TurnHooks)
   agent.recorder.emit("model.tool_call_requested", { call: call.id, tool: call.tool, args: call.args });
   if (looked.fault !== undefined) {
     const { fault } = looked;
-    return { ready: false, denied: false, finish: async () => complete(agent, call, fault, 0, {}) };
+    return { ready: false, denied: false, finish: async () => complete(agent, call, fault, 0) };
   }
   const { tool } = looked;
   const facts = tool.lookUp === undefined
@@ -84,10 +86,11 @@ export async function prepareCall(agent: Agent, looked: Looked, turn: TurnHooks)
     sourcedBy: facts.sourcedBy,
     ...(preview === undefined ? {} : { preview }),
   });
-  const standing = standingFor(agent, facts);
+  const standing = standingFor(agent, facts, await treeFor(agent, facts, turn.signal));
   const verdict = decide(agent.policy.layers, facts, standing);
   const again = () => factsOf(agent, call, tool, turn.signal);
-  const resolved = await answerFor(agent, turn, { call, facts, standing, verdict, preview, again });
+  const answered = await answerFor(agent, turn, { call, facts, standing, verdict, preview, again });
+  const resolved = await stillOpen(agent, facts, answered, turn.signal);
   const explanation = explain(facts, verdict, resolved.reason);
   agent.recorder.emit("permission.resolved", {
     call: call.id,
@@ -98,10 +101,24 @@ export async function prepareCall(agent: Agent, looked: Looked, turn: TurnHooks)
   if (resolved.allow) return { ready: true, call, tool, facts };
   const outcome = refusal(agent, facts, standing, explanation, resolved);
   const finish = async () => {
-    if (verdict.effect === "deny") await openBlockedGates(agent, call, standing.blocks);
-    complete(agent, call, outcome, 0, {});
+    if (verdict.effect === "deny") await openBlockedGates(agent, call.id, standing.blocks);
+    complete(agent, call, outcome, 0);
   };
   return { ready: false, denied: true, finish };
+}
+
+// While somebody thought about it, what the gate stood on may have gone stale.
+async function stillOpen(
+  agent: Agent,
+  facts: Facts,
+  resolved: Resolved,
+  signal: AbortSignal,
+): Promise<Resolved> {
+  if (!resolved.allow || resolved.answer === undefined || !isGated(agent, facts)) return resolved;
+  const { blocks } = standingFor(agent, facts, await treeFor(agent, facts, signal));
+  const [cause] = gateVotes(blocks);
+  if (cause === undefined) return resolved;
+  return { allow: false, reason: showCause(cause), answer: { by: "changed" } };
 }
 
 export type TurnHooks = Waiting & { readonly offered: readonly Tool[] };
@@ -113,25 +130,24 @@ export async function runPrepared(
   prepared: Extract<Prepared, { ready: true }>,
 ): Promise<() => void> {
   const { call, tool, facts } = prepared;
-  const evidence = evidenceMarks(agent.policy.gates, facts, agent.place.root);
-  const gates = gatesOf(agent.policy.gates, facts, agent.place.root).map((g) => g.id);
-  const marks = {
-    ...(evidence.length === 0 ? {} : { evidence }),
-    ...(gates.length === 0 ? {} : { gates }),
-  };
+  const watch = watchCall(agent, facts, turn.signal);
   agent.recorder.emit("tool.started", {
     call: call.id,
     tool: call.tool,
     risk: facts.risk,
     ...(facts.box === "default" ? {} : { box: facts.box }),
-    ...marks,
+    ...watch.start,
   });
   if (facts.risk !== "read") agent.recorder.sync();
-  const started = agent.clock.elapsed();
-  const outcome = await runTool(agent, turn, call, tool);
-  const durationMs = Math.round(agent.clock.elapsed() - started);
+  let durationMs = 0;
+  const outcome = await watch.run(async () => {
+    const started = agent.clock.elapsed();
+    const done = await runTool(agent, turn, call, tool);
+    durationMs = Math.round(agent.clock.elapsed() - started);
+    return done;
+  });
   // Results of calls that run side by side are recorded in call order, so recording is left to the caller.
-  return () => complete(agent, call, outcome, durationMs, marks);
+  return () => complete(agent, call, outcome, durationMs, watch.end);
 }
 
 async function runTool(agent: Agent, turn: TurnHooks, call: ToolCall, tool: Tool): Promise<ToolOutcome> {
@@ -177,16 +193,10 @@ function siteOf(agent: Agent): { readonly mode: Facts["mode"]; readonly sourcedB
   return { mode: agent.mode, sourcedBy: agent.recorder.state.active.map((s) => `skill:${s.name}`) };
 }
 
-function standingFor(agent: Agent, facts: Facts): Standing {
+function standingFor(agent: Agent, facts: Facts, tree?: string): Standing {
   const { active, gates } = agent.recorder.state;
-  return standingOf({ policy: agent.policy, active, gates, allowedTool: agent.allowedTool }, facts);
-}
-
-async function openBlockedGates(agent: Agent, call: ToolCall, blocks: readonly GateBlock[]): Promise<void> {
-  for (const { gate, missing } of blocks) {
-    agent.recorder.emit("gate.blocked", { gate: gate.id, call: call.id, missing });
-    await activateForGate(agent, gate);
-  }
+  const { policy, allowedTool } = agent;
+  return standingOf({ policy, active, gates, allowedTool, ...(tree === undefined ? {} : { tree }) }, facts);
 }
 
 // What the model is told lets it succeed at the next try: every cause, and what would be allowed.
@@ -230,7 +240,7 @@ function contextFor(agent: Agent, turn: TurnHooks): ToolContext {
     seen: agent.seen,
     keepBefore: agent.keepBefore,
     shell: agent.shell,
-    skills: skillDesk(agent),
+    skills: skillDesk(agent, turn.signal),
   };
 }
 
@@ -264,11 +274,10 @@ function complete(
   call: ToolCall,
   outcome: ToolOutcome,
   durationMs: number,
-  marks: { readonly evidence?: readonly string[]; readonly gates?: readonly string[] },
+  end: (outcome: ToolOutcome, partial: boolean) => EndMarks = () => ({}),
 ): void {
   const { text, cut } = capText(outcome.content, maxResult);
-  const partial = cut || outcome.partial === true;
-  const { evidence, gates } = marks;
+  const partial = cut || outcome.partial === true || outcome.content.trim() === "";
   agent.recorder.emit("tool.completed", {
     call: call.id,
     tool: call.tool,
@@ -279,7 +288,6 @@ function complete(
     result: text,
     ...(outcome.data === undefined ? {} : { data: outcome.data }),
     ...(partial ? { partial } : {}),
-    ...(evidence === undefined || !outcome.ok || partial ? {} : { evidence }),
-    ...(gates === undefined ? {} : { gates }),
+    ...end(outcome, partial),
   });
 }

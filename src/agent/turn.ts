@@ -1,6 +1,7 @@
 // One turn: from a user's message until the agent stops. The loop of iterations, its limits and its ends.
 import type { Agent } from "./agent.ts";
 import { fittingContext } from "./compact.ts";
+import { finishGuard } from "./finish.ts";
 import { activateFor, type Requested } from "./triggers.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { modelStep } from "./model_step.ts";
@@ -13,6 +14,7 @@ import { contextRoom } from "../core/budget.ts";
 import type { ContextReport } from "../core/context.ts";
 import type { Denial, EventData, StopReason } from "../core/event.ts";
 import { type ModelReply, type ModelRequest, noUsage, type Usage } from "../core/message.ts";
+import { unreported } from "../core/gate_state.ts";
 import { finalText, type SessionState } from "../core/session.ts";
 
 export type TurnEnd = {
@@ -59,6 +61,7 @@ export async function runTurn(agent: Agent, input: TurnInput): Promise<TurnEnd> 
 async function iterate(agent: Agent, signal: AbortSignal, deadline: Deadline): Promise<Stop> {
   const either = AbortSignal.any([signal, deadline.signal]);
   const repeats = repeatWatch();
+  const finish = finishGuard(agent, either);
   // How often in a row the provider said that the context is full.
   let full = 0;
   for (let iteration = 1;; iteration++) {
@@ -86,9 +89,12 @@ async function iterate(agent: Agent, signal: AbortSignal, deadline: Deadline): P
     if (reply.stop === "refusal") return { stop: "refusal", message: "the model refused to answer" };
     if (calls.length === 0) {
       if (reply.stop === "context_full") continue;
-      return reply.stop === "max_tokens"
-        ? limitStop("max_output_tokens", model.maxOutputTokens, model.maxOutputTokens)
-        : { stop: "final" };
+      if (reply.stop === "max_tokens") {
+        return limitStop("max_output_tokens", model.maxOutputTokens, model.maxOutputTokens);
+      }
+      const end = await finish();
+      if (end !== undefined) return end;
+      continue;
     }
     const stop = await runCalls(agent, hooks, calls, repeats);
     if (stop !== undefined) return stop;
@@ -132,7 +138,7 @@ function endTurn(agent: Agent, stop: Stop): TurnEnd {
     }
   }
   const { usage, denied } = recorder.state.turn;
-  const { limit: _recorded, ...rest } = end;
+  const { limit: _limit, gates: _gates, ...rest } = end;
   return { ...rest, text: answerOf(recorder.state), usage, denied };
 }
 
@@ -153,7 +159,7 @@ export function closeTurn(agent: Pick<Agent, "recorder">, stop: Stop): void {
     if (skill.outcome === undefined) {
       recorder.emit("skill.completed", {
         name: skill.name,
-        outcome: "unreported",
+        outcome: unreported,
         summary: "",
         evidence: [],
       });
@@ -165,6 +171,7 @@ export function closeTurn(agent: Pick<Agent, "recorder">, stop: Stop): void {
     usage: recorder.state.turn.usage,
     denied: recorder.state.turn.denied,
     ...(stop.message === undefined ? {} : { message: stop.message }),
+    ...(stop.gates === undefined || stop.gates.length === 0 ? {} : { gates: stop.gates }),
   });
   recorder.sync();
 }

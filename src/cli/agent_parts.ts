@@ -1,7 +1,8 @@
 // The parts of an agent, made from settings: model, tools, place, shell, stable text.
 import { tmpdir } from "node:os";
+import { resolve } from "node:path";
 import type { Agent } from "../agent/agent.ts";
-import type { Place, ShellSettings, ToolContext } from "../agent/ports.ts";
+import type { EvidencePort, Place, ShellSettings, ToolContext } from "../agent/ports.ts";
 import type { Recorder } from "../agent/recorder.ts";
 import { type Listing, renderListing, shownBy } from "../core/listing.ts";
 import { type Policy, sessionForced } from "../core/policy.ts";
@@ -15,6 +16,8 @@ import { systemNetwork } from "../runtime/network.ts";
 import { childEnvironment } from "../sandbox/environment.ts";
 import { commandTools } from "./skill_side.ts";
 import { checkArguments } from "../tools/arguments.ts";
+import { contentFingerprint } from "../tools/content_fingerprint.ts";
+import { isWritableProgram } from "../tools/program_place.ts";
 import { builtinTools } from "../tools/registry.ts";
 import { answerKeeper } from "./answer_keeper.ts";
 import type { LoadedCatalog } from "./catalog.ts";
@@ -52,6 +55,7 @@ export async function makeAgent(
   if (!model.ok) return model;
   const network = options.fixed?.network ?? systemNetwork(context.host.env);
   const place: Place = { ...placeOf(settings), network };
+  const shell = shellOf(context, settings);
   const listed = listing(policy, catalog, recorder.state.recent);
   return {
     ok: true,
@@ -81,7 +85,8 @@ export async function makeAgent(
       mode: options.mode,
       strict: options.strict === true,
       place,
-      shell: shellOf(context, settings),
+      shell,
+      evidence: evidencePort(settings, shell),
       bodies: skillBodies(settings),
       checkArguments,
       allowedTool: (declared) => compileAllowedTool(declared, place),
@@ -115,11 +120,29 @@ function shellOf(context: Context, settings: Settings): ShellSettings {
       allow: settings.policy.shellEnv,
       home: settings.surroundings.home,
       tmp: tmpdir(),
-      writable: [settings.policy.root],
+      writable: writableFolders(settings),
     }),
     timeoutMs: shell.timeoutMs,
     maxTimeoutMs: shell.maxTimeoutMs,
     maxOutput: shell.maxOutput,
+  };
+}
+
+/** Where commands may write, of what matters: a program from there is not one that the operator installed. */
+function writableFolders({ policy }: Settings): readonly string[] {
+  return [policy.root];
+}
+
+function evidencePort(settings: Settings, { env }: ShellSettings): EvidencePort {
+  const { root } = settings.policy;
+  return {
+    content: contentFingerprint({ root, env }),
+    isWritable: (program, cwd) =>
+      isWritableProgram(program, {
+        cwd: resolve(root, cwd),
+        path: env["PATH"] ?? "",
+        writable: writableFolders(settings),
+      }),
   };
 }
 

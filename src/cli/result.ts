@@ -8,7 +8,10 @@ import { toJsonLine } from "./json_line.ts";
 export const resultVersion = 1;
 
 export function exitOf(end: TurnEnd): ExitName {
-  return exitNameOf(end.stop, { unansweredAsk: end.denied.some((d) => d.unanswered) });
+  return exitNameOf(end.stop, {
+    unansweredAsk: end.denied.some((d) => d.unanswered),
+    failed: end.failed !== undefined,
+  });
 }
 
 export type SessionRef = {
@@ -26,8 +29,8 @@ export function resultJson(end: TurnEnd, session: SessionRef): string {
     resultVersion,
     ok: exit === "done",
     exit: exitCodes[exit],
-    reason: end.stop,
-    ...(end.message === undefined ? {} : { message: end.message }),
+    reason: exit === "fail" ? exit : end.stop,
+    ...(end.message ?? end.failed) === undefined ? {} : { message: end.message ?? end.failed },
     result: end.text,
     usage: end.usage,
     denied: end.denied,
@@ -77,6 +80,7 @@ export function reportEnd(output: Output, end: TurnEnd): void {
   if (end.stop !== "final" && end.message !== undefined) {
     output.note(paint.red(safe(`${end.stop}: ${end.message}`)));
   }
+  if (end.failed !== undefined) output.note(paint.red(safe(end.failed)));
   if (end.hint !== undefined) output.note(safe(`hint: ${end.hint}`));
   const unanswered = end.denied.filter((d) => d.unanswered);
   for (const denial of unanswered) {

@@ -185,7 +185,7 @@ export type EventData = {
     readonly box?: string;
     /** Evidence that this call gives if it completes ok, as gate id # index. */
     readonly evidence?: readonly string[];
-    /** Gates that this call passed and uses up. */
+    /** Gates that this call passed. */
     readonly gates?: readonly string[];
   };
   "tool.completed": {
@@ -200,6 +200,11 @@ export type EventData = {
     /** The result was cut or empty: it is no evidence. */
     readonly partial?: boolean;
     readonly evidence?: readonly string[];
+    /** Evidence patterns that speak of the call and that it does not meet, with the reason. */
+    readonly notEvidence?: { readonly [mark: string]: string };
+    /** Fingerprint of the content of the workspace that the evidence is about; absent where it is not known. */
+    readonly tree?: string;
+    /** Gates that this call used up. */
     readonly gates?: readonly string[];
   };
   "tool.interrupted": { readonly call: string; readonly tool: string; readonly started: boolean };
@@ -207,7 +212,12 @@ export type EventData = {
     readonly name: string;
     readonly outcome: string;
     readonly summary: string;
+    /** Calls whose results it rests on. */
     readonly evidence: readonly string[];
+    /** Gates whose evidence was there, and for which it is a verdict. */
+    readonly gates?: readonly string[];
+    /** Fingerprint of the content of the workspace that it is about. */
+    readonly tree?: string;
     /** The session of the fork that reported it. */
     readonly fork?: string;
   };
@@ -244,6 +254,8 @@ export type EventData = {
     readonly costUsd?: number;
     readonly denied: readonly Denial[];
     readonly message?: string;
+    /** Gates on the end of the turn that it met and used up. */
+    readonly gates?: readonly string[];
   };
 };
 

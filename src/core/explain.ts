@@ -53,8 +53,9 @@ export function refusalText(
   if (more.unattended) lines.push("nobody can be asked: this run is unattended");
   if (strictest.some((c) => c.by === "gate")) {
     lines.push(
-      "Gather what is missing, in this order, then make the call again. Nothing that writes or executes may come between, " +
-        "and an empty or cut result is no evidence.",
+      "Gather what is missing, in this order, then make the call again, alone. Change nothing between: commit before you " +
+        "gather, not after. Evidence is a plain command with exit status 0, or a result that is neither empty nor cut; a " +
+        "verdict counts only in a reply after the one that asked for its evidence.",
     );
   }
   if (more.allowed.length > 0) lines.push(`allowed without asking: ${more.allowed.join(", ")}`);

@@ -1,25 +1,16 @@
 // Gates: an action is refused until named evidence, and a verdict if one is wanted, is there and fresh.
 // A gate proves order and evidence, not judgement.
 import { needsNaming } from "./command.ts";
-import { isInner, isOperand, restricts, topParts } from "./covering.ts";
+import { isInner, restricts, topParts } from "./covering.ts";
 import type { Cause } from "./decision.ts";
+import { evidenceMark } from "./evidence.ts";
 import type { Facts } from "./facts.ts";
-import { type GateState, staleFloor } from "./gate_state.ts";
+import { type GateState, type Given, isFresh } from "./gate_state.ts";
+import type { Json } from "./message.ts";
 import type { Gate } from "./policy.ts";
-import { matchesSubject, type Rule } from "./rule.ts";
+import type { Rule } from "./rule.ts";
 
 export type GateBlock = { readonly gate: Gate; readonly missing: readonly string[] };
-
-function evidenceMark(gate: Gate, index: number): string {
-  return `${gate.id}#${index}`;
-}
-
-/** Marks that this call would leave if it completes ok; matched as narrowly as an allow rule. */
-export function evidenceMarks(gates: readonly Gate[], facts: Facts, root: string): readonly string[] {
-  return gates.flatMap((gate) =>
-    gate.evidence.flatMap((rule, index) => coversWhole(rule, facts, root) ? [evidenceMark(gate, index)] : [])
-  );
-}
 
 /** Gates whose `before` patterns reach this call; as deep as deny rules look. */
 export function gatesOf(gates: readonly Gate[], facts: Facts, root: string): readonly Gate[] {
@@ -28,15 +19,16 @@ export function gatesOf(gates: readonly Gate[], facts: Facts, root: string): rea
   );
 }
 
-/** The gates that refuse this call now, each with what is missing. */
+/** The gates that refuse this call now, each with what is missing. `tree`: the content of the workspace, where known. */
 export function gateBlocks(
   gates: readonly Gate[],
   state: GateState,
   facts: Facts,
   root: string,
+  tree?: string,
 ): readonly GateBlock[] {
   return gatesOf(gates, facts, root).flatMap((gate) => {
-    const missing = missingFor(gate, state);
+    const missing = [...missingFor(gate, state, tree)];
     if (!isAlone(gate, facts, root)) {
       missing.push("gate_compound: the gated command must be the only one in its text");
     }
@@ -44,10 +36,31 @@ export function gateBlocks(
   });
 }
 
-/** Evidence of this gate that is not there or no longer fresh, as rule texts. */
-export function missingEvidence(gate: Gate, state: GateState): readonly Rule[] {
-  const floor = evidenceFloor(gate, state);
-  return gate.evidence.filter((_, index) => (state.marks[evidenceMark(gate, index)]?.seq ?? 0) <= floor);
+/** The gates that do not let the turn end now, each with what is missing. */
+export function finishBlocks(
+  gates: readonly Gate[],
+  state: GateState,
+  tree: string | undefined,
+): readonly GateBlock[] {
+  return gates.filter((gate) => gate.finish !== undefined).flatMap((gate) => {
+    const missing = missingFor(gate, state, tree);
+    return missing.length === 0 ? [] : [{ gate, missing }];
+  });
+}
+
+/** The first of the met gates on the end of a turn whose verdict is FAIL. */
+export function failedFinish(gates: readonly Gate[], state: GateState): Gate | undefined {
+  return gates.find((gate) => gate.finish !== undefined && newestVerdict(gate, state)?.outcome === "FAIL");
+}
+
+/** Evidence of this gate that is not there or does not count any more, as rules. */
+export function missingEvidence(gate: Gate, state: GateState, tree?: string): readonly Rule[] {
+  return gate.evidence.filter((_, index) => !isThere(gate, state, index, tree));
+}
+
+/** The calls on which this gate's evidence rests, in the order of its patterns. */
+export function evidenceCalls(gate: Gate, state: GateState): readonly string[] {
+  return gate.evidence.flatMap((_, index) => state.marks[evidenceMark(gate, index)]?.call ?? []);
 }
 
 /** The votes of the blocking gates. */
@@ -62,26 +75,79 @@ export function gateVotes(blocks: readonly GateBlock[]): readonly Cause[] {
   }));
 }
 
-function missingFor(gate: Gate, state: GateState): string[] {
-  const missing = missingEvidence(gate, state).map((rule) => `evidence missing: ${rule.text}`);
+const unknownOutcomes: readonly string[] = ["timeout", "cancelled", "output_limit", "tool_failed"];
+
+/**
+ * Whether a gated call that started and ended so has used its gates up: it ended well, or nobody knows whether it had its
+ * effect.
+ */
+export function usesUp(
+  outcome: { readonly ok: boolean; readonly code?: string; readonly data?: Json },
+): boolean {
+  if (outcome.ok || outcome.code === undefined || unknownOutcomes.includes(outcome.code)) return true;
+  return outcome.code === "exit" && typeof exitOf(outcome.data) !== "number";
+}
+
+function exitOf(data: Json | undefined): Json | undefined {
+  return typeof data === "object" && data !== null && "exit" in data ? data["exit"] : undefined;
+}
+
+function missingFor(gate: Gate, state: GateState, tree: string | undefined): readonly string[] {
+  const missing = gate.evidence.flatMap((rule, index) =>
+    isThere(gate, state, index, tree)
+      ? []
+      : [`evidence missing: ${rule.text}${whyMissing(gate, state, index, tree)}`]
+  );
   if (gate.verdict === undefined || gate.skill === undefined) return missing;
-  const newest = (state.verdicts[gate.skill] ?? []).at(-1);
-  const fresh = newest !== undefined &&
-    newest.seq > Math.max(staleFloor(gate.id, state), state.usedUpTo[gate.id] ?? 0);
-  if (!fresh || !gate.verdict.includes(newest.outcome)) {
-    const wanted = gate.verdict.join(" or ");
-    missing.push(`verdict missing: complete_skill ${gate.skill} with outcome ${wanted}, after the evidence`);
+  const newest = newestVerdict(gate, state);
+  if (
+    newest === undefined || !newest.gates.includes(gate.id) || !gate.verdict.includes(newest.outcome) ||
+    (gate.by === "fork" && !newest.fork) || !isFresh(gate.id, state, newest, tree)
+  ) {
+    const maker = gate.by === "fork" ? ", by a fork of the skill" : "";
+    const after = gate.evidence.length === 0 ? "" : ", in a reply after the one that asked for the evidence";
+    missing.push(
+      `verdict missing: complete_skill ${gate.skill} with outcome ${
+        gate.verdict.join(" or ")
+      }${maker}${after}`,
+    );
   }
   return missing;
 }
 
+function newestVerdict(gate: Gate, state: GateState): Given | undefined {
+  return verdictsOf(gate, state).at(-1);
+}
+
+function verdictsOf(gate: Gate, state: GateState): readonly Given[] {
+  if (gate.skill === undefined || gate.verdict === undefined) return [];
+  return Object.hasOwn(state.verdicts, gate.skill) ? state.verdicts[gate.skill] ?? [] : [];
+}
+
 // A verdict that does not open the gate voids the evidence on which it was based.
-function evidenceFloor(gate: Gate, state: GateState): number {
-  const verdicts = gate.skill === undefined || gate.verdict === undefined
-    ? []
-    : state.verdicts[gate.skill] ?? [];
-  const refusals = verdicts.filter((v) => !gate.verdict?.includes(v.outcome)).map((v) => v.seq);
-  return Math.max(staleFloor(gate.id, state), state.usedUpTo[gate.id] ?? 0, ...refusals);
+function voidedAt(gate: Gate, state: GateState): number {
+  const refusals = verdictsOf(gate, state).filter((v) => !gate.verdict?.includes(v.outcome));
+  return Math.max(0, ...refusals.map((v) => v.seq));
+}
+
+function isThere(gate: Gate, state: GateState, index: number, tree: string | undefined): boolean {
+  const mark = state.marks[evidenceMark(gate, index)];
+  return mark !== undefined && mark.seq > voidedAt(gate, state) && isFresh(gate.id, state, mark, tree);
+}
+
+// What was wrong with what came nearest, so that the next try succeeds.
+function whyMissing(gate: Gate, state: GateState, index: number, tree: string | undefined): string {
+  const name = evidenceMark(gate, index);
+  const near = state.nearly[name];
+  if (near !== undefined) return ` (call ${near.call} is none: ${near.why})`;
+  const mark = state.marks[name];
+  if (mark === undefined) return "";
+  if (mark.seq <= (state.usedUpTo[gate.id] ?? 0)) return ` (call ${mark.call} was used up)`;
+  if (mark.seq <= voidedAt(gate, state)) return ` (call ${mark.call} was voided by the verdict after it)`;
+  if (mark.seq <= state.voidUpTo) return ` (call ${mark.call} was before the session was resumed)`;
+  return tree === undefined || mark.tree === undefined
+    ? ` (call ${mark.call} is stale: something that may write or execute was started after it)`
+    : ` (call ${mark.call} is stale: files or HEAD are not as they were; commit first, then gather)`;
 }
 
 // A command that hides nothing and is gated itself may run others (`npx release`); nothing may stand beside it.
@@ -93,13 +159,4 @@ function isAlone(gate: Gate, facts: Facts, root: string): boolean {
     tops.every((top) =>
       needsNaming(top.part) === undefined && gate.before.some((rule) => restricts(rule, facts, top, root))
     );
-}
-
-// One command of which nothing is hidden and whose exit status is that of the text.
-function coversWhole(rule: Rule, facts: Facts, root: string): boolean {
-  const tops = topParts(facts);
-  if (tops.length > 1 || tops.some((top) => top.part.statusHidden === true)) return false;
-  if (facts.subjects.some(isInner) && tops.every((top) => needsNaming(top.part) !== undefined)) return false;
-  const judged = facts.subjects.filter((s) => !isOperand(s) && !isInner(s));
-  return judged.length > 0 && judged.every((s) => matchesSubject(rule, facts, s, "allow", root));
 }

@@ -29,7 +29,7 @@ export const exitMeanings: Readonly<Record<ExitName, string>> = {
   gate: "a gate was not met",
   schema: "the output does not fit its schema",
   audit: "the session log could not be written or is damaged",
-  fail: "the verdict is FAIL (kept for `before: finish` and `output`, which are not in this version)",
+  fail: "the verdict of a skill that a gate on the end of the turn waits for is FAIL",
   interrupted: "cancelled from the keyboard (SIGINT)",
   terminated: "terminated (SIGTERM)",
 };
@@ -62,9 +62,13 @@ const precedence: readonly ExitName[] = [
   "fail",
 ];
 
-export function exitNameOf(stop: StopReason, facts: { readonly unansweredAsk: boolean }): ExitName {
+export function exitNameOf(
+  stop: StopReason,
+  facts: { readonly unansweredAsk: boolean; readonly failed?: boolean },
+): ExitName {
   const names = new Set<ExitName>([exitOfStop[stop]]);
   if (facts.unansweredAsk) names.add("denied");
+  if (facts.failed === true) names.add("fail");
   return precedence.find((name) => names.has(name)) ?? "done";
 }
 

@@ -23,9 +23,15 @@ export type Gate = {
   readonly layer: LayerName;
   readonly at: Position;
   readonly before: readonly Rule[];
+  /** It holds back the end of a turn, which is sent back this often. */
+  readonly finish?: { readonly retries: number };
   readonly evidence: readonly Rule[];
   readonly skill?: string;
   readonly verdict?: readonly string[];
+  /** Only a fork of the skill gives the verdict. */
+  readonly by?: "fork";
+  /** A gated call that went through does not use up what it stood on. */
+  readonly reuse?: true;
 };
 
 export type ForcedSkill = {

@@ -10,6 +10,18 @@ Rules
 - Look before you change. Say plainly what you did, what you did not do and why. Never claim what you have not seen.
 - Answer in the language of the user.`;
 
+/** A turn that was about to end and is held back. */
+export function renderHeldBack(
+  blocked: { readonly gate: string; readonly missing: readonly string[] },
+): string {
+  const lines = [
+    `The turn cannot end yet: the gate ${blocked.gate} is not met.`,
+    ...blocked.missing.map((m) => `- ${m}`),
+    "Do what is missing, in this order, and change nothing between. Then give your final answer again.",
+  ];
+  return `<gate>\n${lines.join("\n")}\n</gate>`;
+}
+
 /** Shown once, and again when a resumed session stands elsewhere. */
 export function renderEnvironment(facts: SessionFacts): string {
   const lines = [

@@ -11,7 +11,7 @@ import {
 } from "./event.ts";
 import { emptyGateState, type GateState, reduceGates } from "./gate_state.ts";
 import { addCost } from "./price.ts";
-import { renderEnvironment } from "./prompt.ts";
+import { renderEnvironment, renderHeldBack } from "./prompt.ts";
 import { skillMarker } from "./skill.ts";
 import { addUsage, type AssistantBlock, noUsage, type Usage } from "./message.ts";
 
@@ -200,7 +200,7 @@ export function reduce(state: SessionState, event: Event): SessionState {
           : "[interrupted: the call was not started]",
       });
     case "gate.blocked":
-      return { ...next, turn: { ...state.turn, blocked: [...state.turn.blocked, event.data] } };
+      return holdBack(next, event.data, event.seq);
     case "fork.started":
       return startFork(next, event.data, event.seq);
     case "fork.history":
@@ -291,6 +291,15 @@ function loadSkill(state: SessionState, data: EventData["skill.loaded"], seq: nu
     }]
     : state.transcript;
   return { ...state, active, transcript, recent: { ...state.recent, [data.name]: seq } };
+}
+
+// Of a refused call the result says so; the end of a turn has none.
+function holdBack(state: SessionState, data: EventData["gate.blocked"], seq: number): SessionState {
+  const shown: readonly Placed[] = data.call === undefined
+    ? [{ kind: "environment", seq, text: renderHeldBack(data) }]
+    : [];
+  const turn = { ...state.turn, blocked: [...state.turn.blocked, data] };
+  return { ...state, turn, transcript: [...state.transcript, ...shown] };
 }
 
 function endSkill(state: SessionState, name: string): SessionState {

@@ -70,9 +70,23 @@ function filtersOff(names: readonly string[]): { readonly [name: string]: string
 }
 
 function gitWith(at: ToolContext, extra: { readonly [name: string]: string }): Git {
+  return plainGit({
+    root: at.root,
+    env: { ...at.shell.env, ...extra },
+    maxOutput: 4 * at.shell.maxOutput,
+    signal: at.signal,
+  });
+}
+
+/** Git in that folder, for questions about which no filter of the repository has a say. `maxOutput` as in run(). */
+export function plainGit(at: {
+  readonly root: string;
+  readonly env: ToolContext["shell"]["env"];
+  readonly maxOutput: number;
+  readonly signal: AbortSignal;
+}): Git {
   const env = {
-    ...at.shell.env,
-    ...extra,
+    ...at.env,
     LC_ALL: "C.UTF-8",
     GIT_OPTIONAL_LOCKS: "0",
     GIT_NO_LAZY_FETCH: "1",
@@ -90,7 +104,7 @@ function gitWith(at: ToolContext, extra: { readonly [name: string]: string }): G
       cwd: at.root,
       env,
       timeoutMs,
-      maxOutput: 4 * at.shell.maxOutput,
+      maxOutput: at.maxOutput,
       signal: at.signal,
     });
 }

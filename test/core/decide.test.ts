@@ -37,7 +37,7 @@ function verdictOf(q: Question): Verdict {
     active: q.active,
     vouched: q.vouched,
     bounds: bounds(q.bounding, q.settings),
-    blocks: gateBlocks(q.gates, q.gateState, q.facts, q.root),
+    blocks: gateBlocks(q.gates, q.gateState, q.facts, q.root, q.tree),
   });
 }
 

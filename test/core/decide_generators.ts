@@ -431,30 +431,45 @@ export function gate(family: Family, id: string): fc.Arbitrary<Gate> {
     before: fc.array(matchers(family), { minLength: 1, maxLength: 2 }),
     evidence: fc.array(matchers("shell"), { maxLength: 2 }),
     verdict: fc.constantFrom<readonly string[] | undefined>(undefined, ["PASS"], ["PASS", "FAIL"]),
-  }).map(({ before, evidence, verdict }) => ({
+    by: seldom<"fork" | undefined>(undefined, fc.constant("fork" as const), 3),
+  }).map(({ before, evidence, verdict, by }) => ({
     id,
     layer: "machine",
     at,
     before: before.map((m, n) => rule("machine", `${id}.before[${n}]`, "deny", m)),
     evidence: evidence.map((m, n) => rule("machine", `${id}.evidence[${n}]`, "allow", m)),
-    ...(verdict === undefined ? {} : { skill: "review", verdict }),
+    ...(verdict === undefined ? {} : { skill: "review", verdict, ...(by === undefined ? {} : { by }) }),
   }));
 }
 
 const seq = fc.integer({ min: 1, max: 12 });
+/** Contents of the workspace. */
+const tree = fc.constantFrom(undefined, undefined, "t1", "t1", "t2");
+const withTree = <T>(made: T, tree: string | undefined) => tree === undefined ? made : { ...made, tree };
 export const gateState: fc.Arbitrary<GateState> = fc.record({
   marks: fc.dictionary(
     fc.constantFrom("g0#0", "g0#1", "g1#0", "g1#1"),
-    seq.map((n) => ({ call: `c${n}`, seq: n })),
+    fc.tuple(seq, tree).map(([n, tree]) => withTree({ call: `c${n}`, seq: n }, tree)),
     { noNullPrototype: true },
   ),
-  verdicts: fc.uniqueArray(fc.tuple(seq, fc.constantFrom("PASS", "PASS", "FAIL", "OTHER")), {
-    selector: ([n]) => n,
-    maxLength: 3,
-  }).map((all) => ({ review: all.sort(([a], [b]) => a - b).map(([n, outcome]) => ({ outcome, seq: n })) })),
+  nearly: fc.constant({}),
+  verdicts: fc.uniqueArray(
+    fc.record({
+      seq,
+      outcome: fc.constantFrom("PASS", "PASS", "FAIL", "OTHER"),
+      tree,
+      fork: fc.boolean(),
+      gates: seldom<readonly string[]>(["g0", "g1"], fc.constant(["g1"]), 4),
+    }),
+    { selector: (v) => v.seq, maxLength: 3 },
+  ).map((all) => ({
+    review: all.sort((a, b) => a.seq - b.seq).map(({ tree, ...given }) => withTree(given, tree)),
+  })),
+  voidUpTo: seldom(0, seq, 6),
   staleUpTo: fc.oneof(fc.constant(0), seq),
   spared: fc.oneof(fc.constant({}), fc.record({ at: seq, floor: seq }).map((g0) => ({ g0 }))),
   usedUpTo: fc.oneof(fc.constant({}), seq.map((n) => ({ g0: n }))),
+  passing: fc.constant({}),
 });
 
 // ---- whole questions ----------------------------------------------------------------------------------------------
@@ -479,6 +494,7 @@ export function questionOf(family: Family): fc.Arbitrary<Question> {
     combineBounds: fc.constantFrom("intersection", "union"),
     gates: seldom<readonly Gate[]>([], fc.tuple(gate(family, "g0"), gate(family, "g1")), 5),
     gateState,
+    tree,
   }).map((q): Question => ({
     layers: q.layers,
     facts: {
@@ -495,5 +511,6 @@ export function questionOf(family: Family): fc.Arbitrary<Question> {
     settings: { undeclaredTools: q.undeclaredTools, combineBounds: q.combineBounds },
     gates: q.gates,
     gateState: q.gateState,
+    tree: q.tree,
   }));
 }

@@ -21,6 +21,8 @@ export type Question = {
   readonly settings: Pick<SkillSettings, "undeclaredTools" | "combineBounds">;
   readonly gates: readonly Gate[];
   readonly gateState: GateState;
+  /** The content of the workspace, where it is known. */
+  readonly tree: string | undefined;
 };
 /** The effect and the keys (kind and name, sorted, each once) of the votes that are as strict as it. */
 export type OracleVerdict = { readonly effect: Effect; readonly strictest: readonly string[] };
@@ -288,22 +290,25 @@ function isGated(q: Question, gate: Gate): boolean {
 }
 
 function gateIsOpen(q: Question, gate: Gate): boolean {
-  const { marks, verdicts, usedUpTo, spared } = q.gateState;
+  const { marks, verdicts, usedUpTo, voidUpTo, spared } = q.gateState;
   const own = Object.entries(spared).find(([id, s]) => id === gate.id && s.at === q.gateState.staleUpTo)?.[1];
   const staleUpTo = own === undefined ? q.gateState.staleUpTo : own.floor;
   const given = gate.verdict === undefined ? [] : verdicts[gate.skill ?? ""] ?? [];
   const refusals = given.filter((v) => !gate.verdict?.includes(v.outcome)).map((v) => v.seq);
-  const isFresh = (seq: number) => seq > staleUpTo && seq > (usedUpTo[gate.id] ?? 0);
+  const isFresh = (item: { readonly seq: number; readonly tree?: string }) =>
+    item.seq > voidUpTo && item.seq > (usedUpTo[gate.id] ?? 0) &&
+    (item.tree === undefined || q.tree === undefined ? item.seq > staleUpTo : item.tree === q.tree);
   const isAlone = tops(q).length <= 1 && (!q.facts.subjects.some(isInside) ||
     tops(q).some((top) => !hides(top) && gate.before.some((r) => restricts(q, r, top))));
   if (!isAlone) return false;
   for (let i = 0; i < gate.evidence.length; i++) {
     const mark = marks[`${gate.id}#${i}`];
-    if (mark === undefined || !isFresh(mark.seq) || refusals.some((seq) => seq >= mark.seq)) return false;
+    if (mark === undefined || !isFresh(mark) || refusals.some((seq) => seq >= mark.seq)) return false;
   }
   if (gate.verdict === undefined) return true;
   const newest = [...given].sort((a, b) => b.seq - a.seq)[0];
-  return newest !== undefined && isFresh(newest.seq) && gate.verdict.includes(newest.outcome);
+  return newest !== undefined && isFresh(newest) && gate.verdict.includes(newest.outcome) &&
+    newest.gates.includes(gate.id) && (gate.by !== "fork" || newest.fork);
 }
 
 // ---- matching -----------------------------------------------------------------------------------------------------

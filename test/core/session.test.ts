@@ -547,9 +547,18 @@ describe("active skills", () => {
     const log = eventList();
     log.emit("skill.loaded", loaded("review", explicit));
     log.emit("skill.loaded", loaded("helper", explicit));
-    log.emit("skill.completed", { name: "review", outcome: "PASS", summary: "", evidence: [] });
+    log.emit("skill.completed", {
+      name: "review",
+      outcome: "PASS",
+      summary: "",
+      evidence: [],
+      gates: ["merge"],
+      tree: "t1",
+    });
     assertEquals(log.state().active.map((s) => s.outcome), ["PASS", undefined]);
-    assertEquals(log.state().gates.verdicts, { review: [{ outcome: "PASS", seq: 3 }] });
+    assertEquals(log.state().gates.verdicts, {
+      review: [{ outcome: "PASS", seq: 3, tree: "t1", fork: false, gates: ["merge"] }],
+    });
   });
 });
 

@@ -87,7 +87,7 @@ describe("the skill tools", () => {
     const heard: (readonly string[])[] = [];
     const skills: SkillDesk = {
       load: async (...args) => ({ ok: heard.push(["load", ...args]) > 0, content: "1" }),
-      complete: (...args) => ({ ok: heard.push(["complete", ...args]) > 0, content: "2" }),
+      complete: async (...args) => ({ ok: heard.push(["complete", ...args]) > 0, content: "2" }),
       readFile: async (...args) => ({ ok: heard.push(["readFile", ...args]) > 0, content: "3" }),
       find: (...args) => ({ ok: heard.push(["find", ...args]) > 0, content: "4" }),
     };

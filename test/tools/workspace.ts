@@ -60,7 +60,7 @@ export function makeWorkspace(changes: Partial<ToolContext> = {}): Workspace {
     },
     skills: {
       load: async () => ({ ok: true, content: "loaded" }),
-      complete: () => ({ ok: true, content: "completed" }),
+      complete: async () => ({ ok: true, content: "completed" }),
       readFile: async () => ({ ok: true, content: "read" }),
       find: () => ({ ok: true, content: "found" }),
     },

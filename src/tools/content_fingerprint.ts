@@ -1,0 +1,157 @@
+// The content of a git workspace as one text: what evidence for a gate was gathered on, and whether it still stands.
+import { createHash, randomUUID } from "node:crypto";
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setImmediate as breathe } from "node:timers/promises";
+import type { ToolContext } from "../agent/ports.ts";
+import { isWithin } from "../core/path.ts";
+import { codeOf } from "../core/thrown.ts";
+import { type Git, plainGit } from "./git.ts";
+
+/** Beyond these a workspace has no fingerprint. */
+export type FingerprintCaps = { readonly files: number; readonly bytes: number; readonly ms: number };
+const defaultCaps: FingerprintCaps = { files: 50_000, bytes: 512 * 1024 * 1024, ms: 20_000 };
+/** Characters of a list that git gives. */
+const longestList = 16 * 1024 * 1024;
+/** How old a file's last change must be before the file is taken to be as it was when it was read. */
+const settledMs = 2000n;
+
+type Site = Pick<ToolContext, "root"> & { readonly env: ToolContext["shell"]["env"] };
+/** Absolute path → what was read of it, and the state of the file then. */
+type Known = Map<string, { readonly state: string; readonly hash: string }>;
+
+/**
+ * The commit of HEAD, every file that it holds, and every other file below the root that git does not ignore, by content. The index
+ * does not count, nor does anything that a setting, an attribute or a filter makes of a file: the bytes on disk are read.
+ * Gives undefined, and never rejects, where the root is in no working tree, where there is too much, or too slowly.
+ */
+export function contentFingerprint(
+  site: Site,
+  caps: FingerprintCaps = defaultCaps,
+): (signal: AbortSignal) => Promise<string | undefined> {
+  const known: Known = new Map();
+  return async (signal) => {
+    const within = AbortSignal.any([signal, AbortSignal.timeout(caps.ms)]);
+    try {
+      return await fingerprint(site, caps, known, within);
+    } catch {
+      return undefined;
+    }
+  };
+}
+
+async function fingerprint(site: Site, caps: FingerprintCaps, known: Known, signal: AbortSignal) {
+  const at = { root: site.root, env: site.env, maxOutput: longestList, signal };
+  const head = await headOf(plainGit(at), site.root);
+  if (head === undefined) return undefined;
+  const lists = await Promise.all([
+    head === "" ? [] : listed(plainGit(at), ["ls-tree", "-r", "-z", "--name-only", "HEAD"]),
+    // Against an index that is empty everything is an other file: what was staged, or marked as unchanged, makes no difference.
+    listed(plainGit({ ...at, env: { ...at.env, GIT_INDEX_FILE: join(tmpdir(), randomUUID()) } }), [
+      // Commands may write to the home, where there may be one.
+      "-c",
+      "core.excludesFile=/dev/null",
+      "ls-files",
+      "-z",
+      "--others",
+      "--exclude-standard",
+    ]),
+  ]);
+  const names = new Set<string>();
+  for (const list of lists) {
+    if (list === undefined) return undefined;
+    for (const name of list) names.add(name);
+  }
+  const rest = { files: caps.files, bytes: caps.bytes };
+  const whole = createHash("sha256").update(`head ${head}\0`);
+  for (const name of [...names].sort()) {
+    for (const path of name.endsWith("/") ? below(site.root, name, rest) : [name]) {
+      if (--rest.files < 0) return undefined;
+      if (rest.files % 200 === 0) await breathe();
+      signal.throwIfAborted();
+      whole.update(`${path}\0${fileState(join(site.root, path), known, rest)}\0`);
+    }
+  }
+  return `git:${whole.digest("hex")}`;
+}
+
+// The commit id, empty where there is no commit yet; undefined where the root is in no working tree of its own.
+async function headOf(git: Git, root: string): Promise<string | undefined> {
+  const top = await git(["rev-parse", "--show-toplevel"]);
+  // A setting in the repository can name any folder as its working tree; only one around the root is meant.
+  if (top.exit !== 0 || !isWithin(root, top.stdout.replace(/\r?\n$/, ""))) return undefined;
+  const head = await git(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
+  const id = head.stdout.trim();
+  if (head.exit === 0 && /^[0-9a-f]{40,64}$/.test(id)) return id;
+  return head.exit === 1 ? "" : undefined;
+}
+
+async function listed(git: Git, args: readonly string[]): Promise<readonly string[] | undefined> {
+  const found = await git(args);
+  // A name whose bytes were lost in reading it cannot be looked at.
+  if (found.exit !== 0 || found.cut || found.stdout.includes("\ufffd")) return undefined;
+  return found.stdout.split("\0").filter((name) => name !== "");
+}
+
+// A repository within this one: git lists its folder alone.
+function below(root: string, folder: string, rest: { files: number }): readonly string[] {
+  const found: string[] = [];
+  const visit = (path: string) => {
+    for (const entry of readdirSync(join(root, path), { withFileTypes: true })) {
+      if (entry.name === ".git") continue;
+      if (found.length > rest.files) return;
+      const name = `${path}${entry.name}`;
+      if (entry.isDirectory()) visit(`${name}/`);
+      else found.push(name);
+    }
+  };
+  visit(folder);
+  return found.sort();
+}
+
+function fileState(path: string, known: Known, rest: { bytes: number }): string {
+  let stats: BigIntStats;
+  try {
+    stats = lstatSync(path, { bigint: true });
+  } catch (error) {
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return "gone";
+    throw error;
+  }
+  if (stats.isSymbolicLink()) return `link ${readlinkSync(path)}`;
+  if (!stats.isFile()) return `other ${stats.mode}`;
+  rest.bytes -= Number(stats.size);
+  if (rest.bytes < 0) throw new Error("too much to read");
+  const state = [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(" ");
+  const executable = (stats.mode & 0o111n) === 0n ? "file" : "program";
+  const before = known.get(path);
+  if (before?.state === state) return `${executable} ${before.hash}`;
+  const hash = hashOf(path);
+  // A change within the same tick of the clock as the reading would not show.
+  if (BigInt(Date.now()) - stats.ctimeMs > settledMs) known.set(path, { state, hash });
+  return `${executable} ${hash}`;
+}
+
+const block = Buffer.allocUnsafe(256 * 1024);
+
+function hashOf(path: string): string {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+  try {
+    const hash = createHash("sha256");
+    for (let read = readSync(file, block); read > 0; read = readSync(file, block)) {
+      hash.update(block.subarray(0, read));
+    }
+    return hash.digest("hex");
+  } finally {
+    closeSync(file);
+  }
+}
