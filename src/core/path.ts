@@ -13,10 +13,10 @@ export function isBelow(path: string, folder: string): boolean {
 /** The way from `folder` to `path`, with `/` between names; "" for the folder itself, undefined for what is not in it. */
 export function relativeTo(path: string, folder: string): string | undefined {
   // Elsewhere a backslash is a letter of a name.
-  const windows = /^(?:[A-Za-z]:)?\\|^[A-Za-z]:$/.test(folder);
+  const windows = /^[A-Za-z]:|^\\/.test(folder);
   const base = folder.replace(windows ? /[\\/]+$/ : /\/+$/, "");
-  if (path === folder || path === base) return "";
-  if (!path.startsWith(base) || !(windows ? /[\\/]/ : /\//).test(path[base.length] ?? "")) return undefined;
+  if (path === base) return "";
+  if (!path.startsWith(base) || !(windows ? /[\\/]/ : /\//).test(path.charAt(base.length))) return undefined;
   const inner = path.slice(base.length + 1);
   return windows ? inner.replaceAll("\\", "/") : inner;
 }

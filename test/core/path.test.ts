@@ -19,6 +19,17 @@ const cases: readonly { readonly path: string; readonly folder: string; readonly
     { path: "C:\\work\\a\\b", folder: "C:\\work", way: "a/b" },
     { path: "C:\\workshop", folder: "C:\\work", way: undefined },
     { path: "C:\\work", folder: "C:\\", way: "work" },
+    { path: "/work/", folder: "/work/", way: "" },
+    { path: "/work/a", folder: "/work//", way: "a" },
+    { path: "/home/a", folder: "/work", way: undefined },
+    { path: "/a\\b\\c", folder: "/a\\b", way: undefined },
+    { path: "/a\\/b", folder: "/a\\", way: "b" },
+    { path: "/ab:\\c", folder: "/ab:", way: undefined },
+    { path: "C:\\", folder: "C:\\", way: "" },
+    { path: "C:\\work", folder: "C:", way: "work" },
+    { path: "C:\\work\\a/b", folder: "C:\\work\\/", way: "a/b" },
+    { path: "C:/work/a", folder: "C:\\work", way: undefined },
+    { path: "C:\\work/a", folder: "C:\\work", way: "a" },
     { path: "\\\\host\\share\\a", folder: "\\\\host\\share", way: "a" },
   ];
 
