@@ -472,11 +472,11 @@ function descend(node: SyntaxNode, at: Context): void {
       : undefined;
   }
   if (node.type === "CommandExpansion" && mixesBraces(node.text)) at = { ...at, mixed: true };
-  if (
-    node.type === "Assignment" &&
-    (node.value.type === "Word" && node.value.text.startsWith("(") ||
-      /\$\$[({]/.test(node.index?.text ?? ""))
-  ) {
+  // Bash may take the second dollar sign for the start of an expansion.
+  if (node.type === "SimpleExpansion" && node.text === "$$" && /^[({]/.test(at.source.slice(node.end))) {
+    at.out.faults.push(unclear(at.source.slice(node.pos, node.end + 1)));
+  }
+  if (node.type === "Assignment" && node.value.type === "Word" && node.value.text.startsWith("(")) {
     at.out.faults.push(unclear(textOf(node, at)));
   }
   if (node.type === "HereDoc" && node.closing === undefined) {
