@@ -7,10 +7,8 @@ import type { Recorder } from "../agent/recorder.ts";
 import { type Listing, renderListing, shownBy } from "../core/listing.ts";
 import { type Policy, sessionForced } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
-import { identity } from "../core/prompt.ts";
 import type { SessionState } from "../core/session.ts";
 import { compileAllowedTool } from "../load/allowed_tool.ts";
-import { readInstructions } from "../load/instructions.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { systemNetwork } from "../runtime/network.ts";
 import { childEnvironment } from "../sandbox/environment.ts";
@@ -26,6 +24,7 @@ import type { SessionOptions } from "./compose.ts";
 import { makeModel } from "./model.ts";
 import { skillBodies } from "./skill_bodies.ts";
 import type { Settings } from "./settings.ts";
+import { stableText } from "./stable_text.ts";
 
 /** What of the session's own folder and secrets an agent touches. */
 export type AgentSite = {
@@ -64,14 +63,12 @@ export async function makeAgent(
       policy,
       catalog: catalog.catalog,
       shown: shownBy(listed),
-      stable: {
-        identity,
-        catalog: policy.skills.modelChoice ? site.redact(listed.text) : "",
-        instructions:
-          (settings.trusted ? readInstructions(policy.root, settings.cwd, policy.instructions) : []).map((
-            { path, text },
-          ) => ({ path, text: site.redact(text) })),
-      },
+      stable: stableText(
+        settings,
+        listed,
+        () => listing(policy, catalog, recorder.state.recent, Infinity),
+        site.redact,
+      ),
       recorder,
       forks: site.forks,
       model: model.value,
@@ -151,10 +148,11 @@ export function listing(
   policy: Policy,
   { catalog }: LoadedCatalog,
   recent: SessionState["recent"] = {},
+  budgetTokens = policy.skills.listingTokens,
 ): Listing {
   const session = sessionForced(policy.skills).map((f) => f.skill);
   return renderListing(catalog.items, {
-    budgetTokens: policy.skills.listingTokens,
+    budgetTokens,
     forcedNames: new Set(policy.skills.forced.map((f) => f.skill)),
     sessionNames: new Set(session),
     recent: new Map(Object.entries(recent)),

@@ -1,9 +1,11 @@
 // What is legal in a policy and cannot have been meant, as it stands on this machine: skills, folders and files that are not
 // there, and commands that this version refuses.
 import { existsSync } from "node:fs";
+import { plural } from "../core/plural.ts";
 import { type Position, type Problem, showProblems } from "../core/problem.ts";
 import type { Rule } from "../core/rule.ts";
 import { escapeLine } from "../core/text.ts";
+import { readInstructions } from "../load/instructions.ts";
 import { skillFolders } from "../load/locate.ts";
 import { inOrder } from "../load/policy_merge.ts";
 import type { LoadedCatalog } from "./catalog.ts";
@@ -17,6 +19,7 @@ export function doubts(settings: Settings, loaded: LoadedCatalog): readonly Prob
     ...absentFolders(settings),
     ...absentScript(settings),
     ...refusedCommands(settings),
+    ...cutInstructions(settings),
   ];
 }
 
@@ -102,6 +105,22 @@ function refusedCommands({ policy }: Settings): Problem[] {
     first.at,
     { hint: 'this version has no sandbox: read `writ help sandbox` before you set `sandbox.mode` to "off"' },
   )];
+}
+
+function cutInstructions({ policy, trusted, cwd }: Settings): Problem[] {
+  if (!trusted) return [];
+  const { root, instructions, model } = policy;
+  return readInstructions(root, cwd, instructions, model.contextTokens).flatMap(({ path, leftOut }) =>
+    leftOut === 0 ? [] : [{
+      code: "instructions-cut",
+      severity: "warning",
+      message: `\`${escapeLine(path)}\` is too long: the model is not shown the last ${
+        plural(leftOut, "byte")
+      }`,
+      hint:
+        "32 KiB of one instruction file are read, and 128 KiB of all; keep what is needed for some tasks only in a skill",
+    }]
+  );
 }
 
 function warning(code: string, message: string, at: Position, more: { readonly hint: string }): Problem {

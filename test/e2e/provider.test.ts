@@ -250,13 +250,26 @@ describe("instruction files", () => {
         assertEquals(words(system), ["the root", "src", "deep"]);
         const order = ["the root", "src", "deep"].map((w) => system.indexOf(`words of ${w}`));
         assertEquals(order.toSorted((a, b) => a - b), order);
-        assertEquals([system.includes("the end"), system.includes("the rest of this file was not read")], [
-          false,
-          true,
+        const leftOut = "words of deep ".length + 5 * 20_000 + "the end\n".length - 32 * 1024;
+        const shown = leftOut.toLocaleString("en-US");
+        assertEquals(
+          [
+            system.includes("the end"),
+            system.includes(`[… ${shown} bytes more of this file were not read …]`),
+          ],
+          [false, true],
+        );
+        assertStringIncludes(
+          ran.stderr,
+          `\`src/deep/AGENTS.md\` is too long: the model is not shown the last ${shown} bytes`,
+        );
+        const [built] = eventsOf(await soundLog(m), "context.built");
+        assertEquals(built?.data.sources.instructions, [
+          "AGENTS.md",
+          "src/AGENTS.md",
+          "src/deep/AGENTS.md",
         ]);
-        assertEquals(eventsOf(await soundLog(m), "context.built").map((e) => e.data.sources.instructions), [
-          ["AGENTS.md", "src/AGENTS.md", "src/deep/AGENTS.md"],
-        ]);
+        assertEquals([built?.data.truncated, Object.keys(built?.data.cut ?? {})], [true, ["instructions"]]);
       },
     );
   });
