@@ -2,7 +2,9 @@
 import { decide } from "../core/decide.ts";
 import type { LayerName } from "../core/decision.ts";
 import type { Facts, Mode } from "../core/facts.ts";
+import { unreported } from "../core/gate_state.ts";
 import type { ForcedSkill, Gate, Layer } from "../core/policy.ts";
+import { isWithin } from "../core/path.ts";
 import { type Position, type Problem, showPosition } from "../core/problem.ts";
 import type { Matchers, Rule } from "../core/rule.ts";
 import { escapeLine } from "../core/text.ts";
@@ -37,8 +39,8 @@ export function compileForced(settings: Settings, contextOf: (file: PolicyFile) 
       }
       const id = entry.id ?? `${file.layer}.forced[${n}]`;
       settings.origin.push({ key: "skills.forced", value: showForced(entry), layer: file.layer, at });
-      if (Array.isArray(entry.before)) {
-        const made = compileGate(entry, entry.before, { id, path, file }, settings, contextOf(file));
+      if (entry.before !== undefined) {
+        const made = compileGate(entry, { id, path, file }, settings, contextOf(file));
         gates.push(made.gate);
         examples.push(...made.examples);
       }
@@ -61,7 +63,7 @@ function forcedSkill(
     at,
     arguments: entry.arguments ?? "",
     bounding: entry.bounding ?? false,
-    when: entry.when === "session" ? { at: "session" } : { at: "gate", gate: id },
+    when: entry.when === undefined ? { at: "gate", gate: id } : { at: "session" },
   };
 }
 
@@ -80,8 +82,12 @@ function forcedFault(entry: ForcedEntry): Said | undefined {
   if (skill?.includes("*")) return { message: `the skill \`${skill}\` is a glob`, hint: "name one skill" };
   if (when !== undefined) {
     if (skill === undefined) return { message: "the entry forces no skill", hint: "add `skill`" };
-    if (evidence === undefined && verdict === undefined) return undefined;
-    return { message: "`evidence` and `verdict` belong to a gate", hint: "use `before` in place of `when`" };
+    const [first, ...others] = gateKeys.filter((k) => entry[k] !== undefined).map((k) => `\`${k}\``);
+    if (first === undefined) return undefined;
+    return {
+      message: `${[first, ...others].join(" and ")} ${others.length === 0 ? "belongs" : "belong"} to a gate`,
+      hint: "use `before` in place of `when`",
+    };
   }
   if (before?.length === 0) {
     return { message: "`before` is empty, so the gate guards nothing", hint: "list what must wait" };
@@ -89,16 +95,38 @@ function forcedFault(entry: ForcedEntry): Said | undefined {
   if (evidence === undefined && verdict === undefined) {
     return { message: "the gate asks for nothing", hint: "add `evidence`, or `skill` with `verdict`" };
   }
+  if (entry.gate_retries !== undefined && !holdsFinish(entry)) {
+    return {
+      message: "`gate_retries` says how often the end of a turn is refused, which this gate does not guard",
+      hint: "remove it, or add `finish` to `before`",
+    };
+  }
+  if (entry.by !== undefined && verdict === undefined) {
+    return { message: "`by` says who must give a verdict, and none is wanted", hint: "add `verdict`" };
+  }
+  if (verdict?.includes(unreported)) {
+    return {
+      message:
+        `\`${unreported}\` is what is recorded when a skill reports nothing, so no gate can wait for it`,
+      hint: "name an outcome such as PASS",
+    };
+  }
   if (skill !== undefined) return undefined;
   const lonely = (["verdict", "arguments", "bounding"] as const).find((k) => entry[k] !== undefined);
   return lonely === undefined ? undefined : { message: `\`${lonely}\` needs a skill`, hint: "add `skill`" };
+}
+
+const gateKeys = ["evidence", "verdict", "by", "reuse", "gate_retries"] as const;
+const defaultRetries = 3;
+
+function holdsFinish({ before }: ForcedEntry): boolean {
+  return before === "finish" || before?.includes("finish") === true;
 }
 
 type GatePlace = { readonly id: string; readonly path: YamlPath; readonly file: PolicyFile };
 
 function compileGate(
   entry: ForcedEntry,
-  before: readonly RuleEntry[],
   place: GatePlace,
   settings: Settings,
   context: RuleContext,
@@ -106,6 +134,7 @@ function compileGate(
   const examples: RuleExample[] = [];
   const rules = (list: "before" | "evidence", entries: readonly RuleEntry[]): Rule[] =>
     entries.flatMap((rule, index) => {
+      if (list === "before" && rule === "finish") return [];
       const made = compileRule(rule, {
         layer: place.file.layer,
         effect: list === "before" ? "deny" : "allow",
@@ -122,12 +151,34 @@ function compileGate(
     id: place.id,
     layer: place.file.layer,
     at: place.file.at(place.path),
-    before: rules("before", before),
+    before: rules("before", Array.isArray(entry.before) ? entry.before : []),
+    ...(holdsFinish(entry) ? { finish: { retries: entry.gate_retries ?? defaultRetries } } : {}),
     evidence: rules("evidence", entry.evidence ?? []),
     ...(entry.skill === undefined ? {} : { skill: entry.skill }),
     ...(entry.verdict === undefined ? {} : { verdict: entry.verdict }),
+    ...(entry.by === undefined ? {} : { by: entry.by }),
+    ...(entry.reuse === true ? { reuse: true as const } : {}),
   };
+  settings.problems.push(...gate.evidence.flatMap((rule) => workspaceEvidence(rule, context.root)));
   return { gate, examples };
+}
+
+// What commands may write proves nothing: such a program is never evidence, whatever it says.
+function workspaceEvidence(rule: Rule, root: string): readonly Problem[] {
+  const programs = rule.command?.map((c) => c.words[0] ?? "") ?? [];
+  const inside = (word: string) =>
+    word.includes("/") && !word.split("/").includes("..") &&
+    isWithin(word.startsWith("/") ? word : `${root}/${word}`, root);
+  if (programs.length === 0 || !programs.every(inside)) return [];
+  return [{
+    code: "gate-unreachable",
+    severity: "error",
+    message: `\`${
+      escapeLine(rule.text)
+    }\` can never be evidence: its program lies in the workspace, where commands may write`,
+    at: rule.at,
+    hint: "name a program that is installed, such as `bun test` or `make check`",
+  }];
 }
 
 // The upper layer's words stand; a lower one can only add that the skill bounds.
@@ -163,10 +214,13 @@ function showForced(entry: ForcedEntry): string {
   const parts = [
     entry.skill === undefined ? "gate" : `skill ${entry.skill}`,
     ...(entry.when === undefined ? [] : [`when ${entry.when}`]),
-    ...(Array.isArray(entry.before) ? [`before ${list(entry.before)}`] : []),
+    ...(entry.before === undefined ? [] : [`before ${list([entry.before].flat())}`]),
     ...(entry.evidence === undefined ? [] : [`evidence ${list(entry.evidence)}`]),
     ...(entry.verdict === undefined ? [] : [`verdict ${entry.verdict.join(" or ")}`]),
+    ...(entry.by === undefined ? [] : [`by a ${entry.by}`]),
     ...(entry.bounding === true ? ["bounding"] : []),
+    ...(entry.reuse === true ? ["reuse"] : []),
+    ...(entry.gate_retries === undefined ? [] : [`gate_retries ${entry.gate_retries}`]),
   ];
   return escapeLine(parts.join(", "));
 }

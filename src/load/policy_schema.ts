@@ -149,10 +149,16 @@ const workspace = mapping({
 const forced = mapping({
   id: key(id, "shown in decisions; default `layer.forced[n]`"),
   skill: key(text, "the skill to load"),
-  when: key(oneOf(["session"]), "loaded from the start"),
+  when: key(
+    v.union([oneOf(["session"]), v.pipe(v.array(oneOf(["session"])), v.nonEmpty())], "`session`"),
+    "loaded from the start",
+  ),
   before: key(
-    v.union([oneOf(["finish"]), callPatterns], "a list of call patterns such as `shell(git merge *)`"),
-    "actions that are refused until the gate is met",
+    v.union(
+      [oneOf(["finish"]), callPatterns],
+      "`finish`, or a list of call patterns such as `shell(git merge *)`",
+    ),
+    "actions that are refused until the gate is met; `finish` is the end of a turn",
   ),
   evidence: key(v.pipe(callPatterns, v.nonEmpty("at least one rule")), "calls that must have completed"),
   verdict: key(v.pipe(texts, v.nonEmpty("at least one outcome")), "outcomes of the skill that open the gate"),
@@ -160,8 +166,8 @@ const forced = mapping({
   bounding: key(flag, "whether its allowed_tools bound the session; default `false`"),
   tier: key(tier, "lowest tier that may provide the skill"),
   by: key(oneOf(["fork"]), "who must give the verdict"),
-  reuse: key(flag, "whether evidence stays after a gated call"),
-  gate_retries: key(count, "how often a turn is sent back"),
+  reuse: key(flag, "whether evidence and verdict stay after a gated call; default `false`"),
+  gate_retries: key(count, "how often the end of a turn is refused before it ends all the same; default 3"),
 });
 const trigger = mapping({
   patterns: v.pipe(

@@ -21,7 +21,7 @@ describe("the table of keys", () => {
       "`builtin`, `machine`, `user`, `project`",
     ],
     ["skills.sources[].path", "text", "must be set"],
-    ["skills.forced[].before", "a list of call patterns such as `shell(git merge *)`", "–"],
+    ["skills.forced[].before", "`finish`, or a list of call patterns such as `shell(git merge *)`", "–"],
     ["skills.triggers.NAME.patterns", "a list of regular expressions", "must be set"],
     ["permissions.default.read", "one of `allow`, `ask`, `deny`", "`allow`"],
     ["permissions.default.write", "one of `allow`, `ask`, `deny`", "`ask`"],

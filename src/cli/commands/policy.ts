@@ -2,6 +2,7 @@
 // done with a policy is in files of its own.
 import { plural } from "../../core/plural.ts";
 import { resolve } from "node:path";
+import { gateLabel } from "../../core/gate_label.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { isError, type Problem, showPosition, showProblems } from "../../core/problem.ts";
 import {
@@ -66,6 +67,7 @@ async function check(context: Context, files: readonly string[], options: Policy
         ok: true,
         files: policy.files,
         revision: policy.revision,
+        gates: policy.gates.map((gate) => ({ gate: gate.id, at: gate.at, ...gateLabel(gate) })),
         warnings: found,
       }),
     );
@@ -73,6 +75,10 @@ async function check(context: Context, files: readonly string[], options: Policy
   }
   for (const line of showProblems(found)) output.note(output.safe(line));
   for (const file of policy.files) output.result(`${output.safe(`ok  ${file.layer}  ${file.path}`)}\n`);
+  for (const gate of policy.gates) {
+    const { label, reason } = gateLabel(gate);
+    output.result(`${output.safe(`gate  ${gate.id}  ${label}  ${showPosition(gate.at)}  ${reason}`)}\n`);
+  }
   if (policy.files.length === 0) output.result("ok  no policy files; the embedded values are in force\n");
   return exitCodes.done;
 }
