@@ -1,4 +1,7 @@
 // The skills of a run: every source of the policy scanned, merged into one catalog.
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
 import {
   type Catalog,
   type CatalogError,
@@ -6,12 +9,14 @@ import {
   missingForced as findMissing,
 } from "../core/catalog.ts";
 import { builtinTools } from "../core/tool_names.ts";
-import { assetFolder } from "../load/assets.ts";
-import { skillFolders } from "../load/locate.ts";
-import { type Scan, scanSkills, type SkillProblem } from "../load/skill_dir.ts";
+import { assetFolder, isCompiled } from "../load/assets.ts";
+import { skillFolders, stateFolder } from "../load/locate.ts";
+import { defaultLimits, type Scan, scanSkills, type SkillProblem } from "../load/skill_dir.ts";
+import type { IndexSite } from "../load/skill_index.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Problem } from "../core/problem.ts";
 import type { Settings } from "./settings.ts";
+import { version } from "./version.ts";
 
 export type LoadedCatalog = {
   readonly catalog: Catalog;
@@ -23,12 +28,13 @@ export type LoadedCatalog = {
 /** What the workspace brings counts only when it is trusted. */
 export function loadCatalog(settings: Pick<Settings, "policy" | "surroundings" | "trusted">): LoadedCatalog {
   const { policy, surroundings, trusted } = settings;
+  const site = indexSite(settings);
   const scans = policy.skills.sources.flatMap((source): Scan[] => {
     if (source.tier === "project" && !trusted) return [];
-    if (source.kind === "path") return [scanSkills(source.path, source.tier)];
+    if (source.kind === "path") return [scanSkills(source.path, source.tier, defaultLimits, site)];
     if (source.tier === "builtin") return [scanSkills(assetFolder("skills"), "builtin")];
     return skillFolders(source.tier, surroundings, policy.root).map((folder) =>
-      scanSkills(folder, source.tier)
+      scanSkills(folder, source.tier, defaultLimits, site)
     );
   });
   const problems = scans.flatMap((s) => s.problems);
@@ -41,6 +47,20 @@ export function loadCatalog(settings: Pick<Settings, "policy" | "surroundings" |
     catalog: merged.catalog,
     errors: [...broken.map(({ path, code, message }) => ({ path, code, message })), ...merged.errors],
     warnings: problems.filter((p) => p.severity === "warning"),
+  };
+}
+
+// From source, the reader may change without its version.
+function indexSite(
+  { policy, surroundings }: Pick<Settings, "policy" | "surroundings">,
+): IndexSite | undefined {
+  if (!isCompiled()) return undefined;
+  const { size, mtimeMs } = statSync(process.execPath);
+  return {
+    folder: join(stateFolder(surroundings), "skill-index"),
+    reader: `${version} ${size} ${mtimeMs}`,
+    outside: policy.root,
+    now: Date.now,
   };
 }
 

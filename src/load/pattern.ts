@@ -15,6 +15,27 @@ export function compilePattern(source: string, options: { readonly ignoreCase: b
   };
 }
 
+/** The same for a source that has compiled before: compiles when a text first may hold a match. One that fails never matches. */
+export function knownPattern(source: string, options: { readonly ignoreCase: boolean }): Pattern {
+  let compiled: Pattern | undefined;
+  const get = () => compiled ??= compileOrNever(source, options);
+  const literal = options.ignoreCase ? requiredText(source, options) : "";
+  const may = (text: string) => literal.length < 2 || folded(text).includes(literal);
+  return {
+    source,
+    test: (text) => may(text) && get().test(text),
+    find: (text) => may(text) ? get().find(text) : undefined,
+  };
+}
+
+function compileOrNever(source: string, options: { readonly ignoreCase: boolean }): Pattern {
+  try {
+    return compilePattern(source, options);
+  } catch {
+    return { source, test: () => false, find: () => undefined };
+  }
+}
+
 /** Compiles at the first use; for patterns of our own making, which are known to be good. */
 export function lazyPattern(source: string): Pattern {
   let compiled: Pattern | undefined;

@@ -5,7 +5,8 @@ import { basename, join, resolve } from "node:path";
 import { isEmbedded } from "./assets.ts";
 import { NotRegular, readHead } from "./file_head.ts";
 import { type FrontMatter, frontMatterCap, type FrontMatterFault, splitFrontMatter } from "./front_matter.ts";
-import { parseSkillFile, type SkillFile } from "./skill_file.ts";
+import { parseSkillFile } from "./skill_file.ts";
+import { type HeadRead, type IndexSite, openIndex, type SkillIndex } from "./skill_index.ts";
 import { readToolsFile } from "./tools_file.ts";
 import { compareText } from "../core/collection.ts";
 import type { SkillTier } from "../core/policy.ts";
@@ -36,17 +37,25 @@ type Walk = {
   readonly seen: Set<string>;
   readonly skills: Skill[];
   readonly problems: SkillProblem[];
+  index?: SkillIndex | undefined;
 };
 
 /**
  * Every skill below a folder, or the folder itself when it is one, in the order of its paths. Reads front matter and on to
  * the first byte of the body. A folder that is missing holds no skills; whatever else goes wrong is a problem beside the
- * skills that are well. Folders below a skill are not searched; links are followed once.
+ * skills that are well. Folders below a skill are not searched; links are followed once. With a `site`, files that have
+ * not changed since they were last read are not read.
  */
-export function scanSkills(folder: string, tier: SkillTier, limits: ScanLimits = defaultLimits): Scan {
+export function scanSkills(
+  folder: string,
+  tier: SkillTier,
+  limits: ScanLimits = defaultLimits,
+  site?: IndexSite,
+): Scan {
   const walk: Walk = { tier, limits, seen: new Set(), skills: [], problems: [] };
   const root = realFolder(folder, walk);
   if (root === undefined) return { skills: [], problems: walk.problems };
+  if (site !== undefined && !isEmbedded(root)) walk.index = openIndex(site, root);
   const stack: Stop[] = [{ path: root, shown: resolve(folder), depth: 0 }];
   for (let stop = stack.pop(); stop !== undefined; stop = stack.pop()) {
     if (walk.seen.has(stop.path)) continue;
@@ -62,6 +71,7 @@ export function scanSkills(folder: string, tier: SkillTier, limits: ScanLimits =
     walk.seen.add(stop.path);
     stack.push(...visit(stop, walk).reverse());
   }
+  walk.index?.save();
   return { skills: walk.skills, problems: walk.problems };
 }
 
@@ -133,40 +143,59 @@ function below(stop: Stop, entry: Dirent, walk: Walk): Stop[] {
 
 function readSkill(stop: Stop, fileName: string, walk: Walk, facts?: Stats): void {
   const file = join(stop.path, fileName);
-  const folderName = basename(stop.shown) || basename(stop.path);
-  let parsed: SkillFile;
-  try {
-    const finder = bodyFinder(file);
-    const text = readHead(file, bodyCap, finder.enough, facts);
-    parsed = parseSkillFile(text, { file, folderName }, finder.split);
-  } catch (error) {
-    if (error instanceof NotRegular) {
-      problem(walk, file, "skill-not-a-file", `\`${fileName}\` is not a regular file`);
-    } else problem(walk, file, "skill-unreadable", `cannot be read: ${reason(error)}`);
-    return;
-  }
-  if (!parsed.ok) {
-    problem(walk, file, parsed.reason, `${place(parsed.at)}${parsed.message}; ${parsed.hint}`);
-    return;
-  }
-  const warnings = fileName === "SKILL.md" ? parsed.warnings : [...parsed.warnings, {
-    code: "filename-case",
-    message: `the file is named \`${escapeLine(fileName)}\`, not \`SKILL.md\``,
-  }];
-  const tools = readToolsFile(stop.path, parsed.meta.name);
+  const { meta, findings } = headOf(stop, fileName, walk, facts);
+  const tools = meta === undefined ? undefined : readToolsFile(stop.path, meta.name);
   if (tools?.ok === false) {
     problem(walk, file, "tools-json-invalid", tools.message);
     return;
   }
-  for (const { code, message } of warnings) problem(walk, file, code, message, "warning");
+  for (const { code, message, severity } of findings) problem(walk, file, code, message, severity);
+  if (meta === undefined) return;
   walk.skills.push({
-    ...parsed.meta,
+    ...meta,
     tools: tools?.tools ?? [],
     tier: walk.tier,
     folder: stop.path,
     file,
     shadows: [],
   });
+}
+
+function headOf(stop: Stop, fileName: string, walk: Walk, given?: Stats): HeadRead {
+  const file = join(stop.path, fileName);
+  const folderName = basename(stop.shown) || basename(stop.path);
+  try {
+    const facts = given ?? statSync(file);
+    const known = walk.index?.get(file, facts, folderName);
+    if (known !== undefined) return known;
+    const read = readFrontMatter(file, folderName, facts);
+    walk.index?.put(file, facts, folderName, read);
+    return read;
+  } catch (error) {
+    return error instanceof NotRegular
+      ? refusal("skill-not-a-file", `\`${fileName}\` is not a regular file`)
+      : refusal("skill-unreadable", `cannot be read: ${reason(error)}`);
+  }
+}
+
+function readFrontMatter(file: string, folderName: string, facts: Stats): HeadRead {
+  const finder = bodyFinder(file);
+  const text = readHead(file, bodyCap, finder.enough, facts);
+  const parsed = parseSkillFile(text, { file, folderName }, finder.split);
+  if (!parsed.ok) return refusal(parsed.reason, `${place(parsed.at)}${parsed.message}; ${parsed.hint}`);
+  const fileName = basename(file);
+  const warnings = fileName === "SKILL.md" ? parsed.warnings : [...parsed.warnings, {
+    code: "filename-case",
+    message: `the file is named \`${escapeLine(fileName)}\`, not \`SKILL.md\``,
+  }];
+  return {
+    meta: parsed.meta,
+    findings: warnings.map(({ code, message }) => ({ code, message, severity: "warning" })),
+  };
+}
+
+function refusal(code: string, message: string): HeadRead {
+  return { findings: [{ code, message, severity: "error" }] };
 }
 
 function place(at: Position): string {
