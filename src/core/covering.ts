@@ -21,8 +21,7 @@ export function riskOf(facts: Facts, subject: Subject): Risk {
 export function restricts(m: Matchers, facts: Facts, subject: Subject, root: string): boolean {
   if (matchesSubject(m, facts, subject, "restrict", root)) return true;
   if (m.risk === undefined) return false;
-  const risk = riskOf(facts, subject);
-  return risk !== facts.risk && matchesSubject(m, { ...facts, risk }, subject, "restrict", root);
+  return matchesSubject(m, { ...facts, risk: riskOf(facts, subject) }, subject, "restrict", root);
 }
 
 /**
@@ -37,9 +36,7 @@ export function covering<M extends Matchers>(
   root: string,
 ): readonly M[] {
   const direct = patterns.filter((m) => matchesSubject(m, facts, subject, "allow", root));
-  return patterns.length === 0 || direct.length > 0 || !isInner(subject)
-    ? direct
-    : coveringTops(patterns, facts, root);
+  return direct.length > 0 || !isInner(subject) ? direct : coveringTops(patterns, facts, root);
 }
 
 // The answer for the last facts: every command inside others asks for it once more.
@@ -54,7 +51,7 @@ function coveringTops<M extends Matchers>(patterns: readonly M[], facts: Facts, 
     kept.set(patterns, known);
   }
   const { found } = known;
-  return found.size === 0 ? [] : patterns.filter((m) => found.has(m));
+  return patterns.filter((m) => found.has(m));
 }
 
 function topHits<M extends Matchers>(patterns: readonly M[], facts: Facts, root: string): readonly M[] {
@@ -73,7 +70,7 @@ function topHits<M extends Matchers>(patterns: readonly M[], facts: Facts, root:
 
 /** Whether the pattern holds a command that is, word for word, this part. */
 export function saysAll(m: { readonly command?: readonly CommandPattern[] }, part: Part): boolean {
-  return m.command?.some((c) => !c.rest && matchesCommand(c, part, "allow")) ?? false;
+  return m.command?.some((c) => !c.rest && matchesCommand(c, part, "allow")) === true;
 }
 
 export type PartSubject = Extract<Subject, { readonly kind: "part" }>;

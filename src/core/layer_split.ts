@@ -29,7 +29,7 @@ export function splitLayer(layer: Layer, tools: readonly string[]): SplitLayer {
     const { allow } = whole;
     const byProgram = new Map<string, Sorted>();
     const others = sorted(
-      [...allow, ...whole.restrict].filter((r) => r.command === undefined && r.exceptCommand === undefined),
+      [...allow, ...whole.restrict].filter((r) => r.command === undefined),
     );
     return {
       name: layer.name,

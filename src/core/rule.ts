@@ -62,8 +62,11 @@ export function matchesSubject(
     (m.risk === undefined || m.risk.includes(facts.risk)) &&
     (m.mode === undefined || m.mode === facts.mode) &&
     (m.workspace === undefined || m.workspace === root) &&
-    (m.sourcedBy === undefined ||
-      facts.sourcedBy.some((s) => m.sourcedBy?.some((glob) => wildcard(glob, s))));
+    (m.sourcedBy === undefined || anyFits(m.sourcedBy, facts.sourcedBy));
+}
+
+function anyFits(globs: readonly string[], names: readonly string[]): boolean {
+  return names.some((name) => globs.some((glob) => wildcard(glob, name)));
 }
 
 /** Whether the rule says exactly this call: at least one matcher, and no wildcard in what matched. */
@@ -71,11 +74,11 @@ export function namesExactly(m: Matchers, subject: Subject): boolean {
   if (m.tools.some((t) => t.includes("*"))) return false;
   switch (subject.kind) {
     case "part":
-      return m.command?.some((c) => !c.rest && matchesCommand(c, subject.part, "allow")) ?? false;
+      return m.command?.some((c) => !c.rest && matchesCommand(c, subject.part, "allow")) === true;
     case "path":
-      return m.path?.some((p) => p.literal && pathMatches(p, subject.path, "allow")) ?? false;
+      return m.path?.some((p) => p.literal && pathMatches(p, subject.path, "allow")) === true;
     case "host":
-      return m.host?.some((h) => h.kind === "exact" && hostMatches(h, subject.host)) ?? false;
+      return m.host?.some((h) => h.kind === "exact" && hostMatches(h, subject.host)) === true;
     case "call":
       return m.command === undefined && m.path === undefined && m.host === undefined &&
         m.args !== undefined &&
@@ -104,23 +107,21 @@ export function namesTool({ tools }: Pick<Matchers, "tools">, name: string): boo
 }
 
 function subjectMatches(m: Matchers, subject: Subject, reach: Reach): boolean {
-  if (m.command !== undefined || m.exceptCommand !== undefined) {
-    if (subject.kind !== "part") return false;
-    if (m.command !== undefined && !matchesOne(m.command, subject.part, reach)) return false;
+  if (m.command !== undefined) {
+    if (subject.kind !== "part" || !matchesOne(m.command, subject.part, reach)) return false;
     if (m.exceptCommand !== undefined && matchesOne(m.exceptCommand, subject.part, opposite(reach))) {
       return false;
     }
   }
-  if (m.path !== undefined || m.exceptPath !== undefined) {
+  if (m.path !== undefined) {
     if (subject.kind !== "path") return false;
-    const inside = reach === "restrict" ? subject.below?.paths ?? [] : [];
-    if (!pathReached(m, subject.path, reach) && !inside.some((path) => pathReached(m, factOf(path), reach))) {
-      return false;
-    }
+    const { below } = subject;
+    return pathReached(m, subject.path, reach) ||
+      (reach === "restrict" &&
+        below?.paths.some((path) => pathReached(m, { absolute: path, resolved: path }, reach)) === true);
   }
-  if (m.host !== undefined || m.exceptHost !== undefined) {
-    if (subject.kind !== "host") return false;
-    if (m.host !== undefined && !m.host.some((h) => hostMatches(h, subject.host))) return false;
+  if (m.host !== undefined) {
+    if (subject.kind !== "host" || !m.host.some((h) => hostMatches(h, subject.host))) return false;
     if (m.exceptHost?.some((h) => hostMatches(h, subject.host))) return false;
   }
   return true;
@@ -137,17 +138,15 @@ function opposite(reach: Reach): Reach {
   return reach === "allow" ? "restrict" : "allow";
 }
 
-function pathReached(m: Matchers, path: PathFact, reach: Reach): boolean {
-  return (m.path === undefined || m.path.some((p) => pathMatches(p, path, reach))) &&
-    !(m.exceptPath?.some((p) => pathMatches(p, path, opposite(reach))) ?? false);
+/** Where a path leads, and where it stands. */
+type Place = Pick<PathFact, "resolved" | "absolute">;
+
+function pathReached(m: Matchers, path: Place, reach: Reach): boolean {
+  return m.path?.some((p) => pathMatches(p, path, reach)) === true &&
+    m.exceptPath?.some((p) => pathMatches(p, path, opposite(reach))) !== true;
 }
 
-// A path in a folder that was listed.
-function factOf(path: string): PathFact {
-  return { written: path, absolute: path, resolved: path, inWorkspace: true };
-}
-
-function pathMatches(p: PathPattern, path: PathFact, reach: Reach): boolean {
+function pathMatches(p: PathPattern, path: Place, reach: Reach): boolean {
   if (path.resolved !== undefined && p.pattern.test(path.resolved)) return true;
   return reach === "restrict" && p.pattern.test(path.absolute);
 }
@@ -169,13 +168,13 @@ export function hostMatches(p: HostPattern, host: HostFact): boolean {
 function argsMatch(m: Matchers, facts: Facts): boolean {
   if (m.skill !== undefined) {
     const name = facts.args["name"] ?? facts.args["skill"] ?? facts.args["query"];
-    if (typeof name !== "string" || !m.skill.some((glob) => wildcard(glob, name))) return false;
+    if (typeof name !== "string" || !anyFits(m.skill, [name])) return false;
   }
   return Object.entries(m.args ?? {}).every(([name, globs]) => {
     const value = facts.args[name];
     if (value === undefined) return false;
     const text = typeof value === "string" ? value : canonicalJson(value);
-    return globs.some((glob) => wildcard(glob, text));
+    return anyFits(globs, [text]);
   });
 }
 
