@@ -23,10 +23,11 @@ const table: { readonly [layer: string]: Rule } = {
     types: ["agent"],
     outside: ["node:", "re2js", "ignore", "diff", "htmlparser2", "@cfworker/json-schema"],
   },
+  mcp: { own: ["core", "sandbox"], types: ["agent"], outside: ["@modelcontextprotocol/client"] },
   store: { own: ["core", "disk", "agent"], outside: ["node:"] },
   runtime: { own: [], types: ["agent", "core"], outside: ["node:"] },
   cli: {
-    own: ["core", "load", "agent", "provider", "tools", "store", "runtime", "shell", "sandbox"],
+    own: ["core", "load", "agent", "provider", "tools", "store", "runtime", "shell", "sandbox", "mcp"],
     outside: ["node:", "commander", "picocolors", "valibot"],
   },
   main: { own: ["cli"], outside: ["node:process"] },

@@ -25,6 +25,7 @@ const unitTests = [
   "provider",
   "shell",
   "sandbox",
+  "mcp",
   "tools",
   "store",
   "cli",
