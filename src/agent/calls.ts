@@ -1,5 +1,6 @@
 // The calls of one reply: which run side by side, in which order they are recorded, and when they lead nowhere.
 import type { Agent } from "./agent.ts";
+import { callsSpent } from "./shared.ts";
 import { limitStop, type Stop } from "./stop.ts";
 import { lookAt, prepareCall, runPrepared, type TurnHooks } from "./tool_call.ts";
 import type { CallBlock } from "../core/message.ts";
@@ -54,9 +55,10 @@ async function runInOrder(
   queue: CallQueue,
 ): Promise<Stop | undefined> {
   const cap = agent.policy.limits.toolCalls;
-  let done = agent.recorder.state.turn.toolCalls - calls.length;
-  for (const block of calls) {
-    if (++done > cap) {
+  for (const [index, block] of calls.entries()) {
+    // A fork that one of them started has made calls of its own since.
+    const done = callsSpent(agent) - calls.length + index + 1;
+    if (done > cap) {
       await queue.settle();
       return limitStop("tool_calls", done, cap);
     }

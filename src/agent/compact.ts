@@ -2,7 +2,8 @@
 import type { Agent } from "./agent.ts";
 import { modelStep } from "./model_step.ts";
 import { offeredTools, toDefinition } from "./offered.ts";
-import { limitStop, type Stop, tokensStop } from "./stop.ts";
+import { spentStop } from "./shared.ts";
+import { limitStop, type Stop } from "./stop.ts";
 import { contextRoom, corrected } from "../core/budget.ts";
 import { type CompactionPlan, compactTranscript, entryTokens, planCompaction } from "../core/compaction.ts";
 import { buildContext, type ContextReport } from "../core/context.ts";
@@ -107,7 +108,7 @@ async function summarize(
   signal: AbortSignal,
   plan: SummaryPlan,
 ): Promise<{ readonly text: string } | { readonly fault: string } | { readonly stop: Stop }> {
-  const { model, limits } = agent.policy;
+  const { model } = agent.policy;
   const request = summaryRequest({
     entries: agent.recorder.state.transcript.filter((e) => e.seq <= plan.range.to),
     model: model.name,
@@ -118,7 +119,7 @@ async function summarize(
   });
   if (request === undefined) return { fault: "there is no room to ask for a summary" };
   const reply = await modelStep(agent, request, signal, "summary");
-  const stop = tokensStop(agent.recorder.state.usage, limits.tokens);
+  const stop = spentStop(agent);
   if (stop !== undefined) return { stop };
   if (reply.stop === "refusal") return { fault: "the model refused to write a summary" };
   const text = summaryOf(reply.content);

@@ -8,7 +8,10 @@ import { failedFinish, finishBlocks } from "../core/gate.ts";
 export type FinishGuard = () => Promise<Stop | undefined>;
 
 export function finishGuard(agent: Agent, signal: AbortSignal): FinishGuard {
-  const gates = agent.policy.gates.filter((gate) => gate.finish !== undefined);
+  // The end of a fork is not that of the turn.
+  const gates = agent.parent === undefined
+    ? agent.policy.gates.filter((gate) => gate.finish !== undefined)
+    : [];
   let sentBack = 0;
   return async () => {
     if (gates.length === 0) return { stop: "final" };

@@ -7,8 +7,10 @@ import { forceSkills } from "./force.ts";
 import { LogFailure } from "./ports.ts";
 import type { Recorder } from "./recorder.ts";
 import type { Stop } from "./stop.ts";
-import type { Event, Trigger } from "../core/event.ts";
+import type { Event, EventData, Trigger } from "../core/event.ts";
 import { type ForkEnd, forkHistory, forkTask, type HeldBack, renderFork } from "../core/fork.ts";
+import { unreported } from "../core/gate_state.ts";
+import type { ToolCall } from "../core/message.ts";
 import { chooseModel, skillModel } from "../core/model_choice.ts";
 import { emptySession, type SessionState } from "../core/session.ts";
 import type { Skill } from "../core/skill.ts";
@@ -70,7 +72,7 @@ export async function runFork(
   });
   // A log that nobody knows of must not be left by a crash.
   recorder.sync();
-  const log = agent.forks.create(session, reporter(recorder, session));
+  const log = agent.forks.create(session, reporter(recorder, skill.name, session));
   try {
     const fork = forkAgent(agent, log.recorder, prepared.meta.model);
     openFork(agent, fork, request, started.hash);
@@ -158,34 +160,39 @@ function openFork(agent: Agent, fork: Agent, request: ForkRequest, hash: string)
 
 /**
  * Tells the session around a fork what its calls did to the gates, at once and, where something may have changed, on disk
- * before the call runs. Reads that are no evidence do nothing to them.
+ * before the call runs. Calls that have nothing to do with a gate and only read are left out.
  */
-function reporter(parent: Recorder, session: string): (event: Event) => void {
+function reporter(parent: Recorder, skill: string, session: string): (event: Event) => void {
+  const gated = new Set<string>();
   return (event) => {
     switch (event.type) {
-      case "tool.started":
-        if (
-          event.data.risk === "read" && event.data.evidence === undefined && event.data.gates === undefined
-        ) return;
+      case "tool.started": {
+        const { call, risk, evidence, gates } = event.data;
+        if (gates !== undefined) gated.add(call);
+        if (risk === "read" && evidence === undefined && gates === undefined) return;
         parent.emit("fork.reported", { session, event: "tool.started", data: event.data });
-        if (event.data.risk !== "read") parent.sync();
+        if (risk !== "read") parent.sync();
         return;
+      }
       case "tool.completed": {
-        if (event.data.evidence === undefined && event.data.gates === undefined) return;
         const { result: _result, data: _data, ...data } = event.data;
+        const concerned = data.evidence !== undefined || data.notEvidence !== undefined ||
+          data.gates !== undefined;
+        if (!concerned && !gated.has(data.call)) return;
         parent.emit("fork.reported", { session, event: "tool.completed", data });
         return;
       }
       case "tool.interrupted":
-        if (event.data.started) {
-          parent.emit("fork.reported", { session, event: "tool.interrupted", data: event.data });
-        }
+        if (!event.data.started) return;
+        parent.emit("fork.reported", { session, event: "tool.interrupted", data: event.data });
         return;
       case "skill.completed":
-        // What was never reported is no verdict.
-        if (event.data.outcome !== "unreported") {
-          parent.emit("skill.completed", { ...event.data, fork: session });
-        }
+        if (event.data.outcome === unreported) return;
+        // Of another skill, which the fork has loaded, it is no word of a fork of that skill.
+        parent.emit("skill.completed", {
+          ...event.data,
+          ...(event.data.name === skill ? { fork: session } : { within: session }),
+        });
         return;
       default:
         return;
@@ -195,7 +202,7 @@ function reporter(parent: Recorder, session: string): (event: Event) => void {
 
 function outcomeOf(skill: string, state: SessionState, stop: Stop): string {
   if (stop.stop !== "final") return stop.stop;
-  return state.active.find((s) => s.name === skill)?.outcome ?? "unreported";
+  return state.active.find((s) => s.name === skill)?.outcome ?? unreported;
 }
 
 function complete(parent: Recorder, end: ForkEnd, fork: SessionState, text: string | undefined): void {
@@ -210,6 +217,55 @@ function complete(parent: Recorder, end: ForkEnd, fork: SessionState, text: stri
     denied: fork.turn.denied,
     ...(text === undefined ? {} : { text }),
   });
+}
+
+/**
+ * Runs the skills of the gates that have refused something since the last request, where these run as forks: each once in a
+ * turn, and again when something may have changed since. A fork runs none.
+ */
+export async function runGateForks(
+  agent: Agent,
+  run: (request: ForkRequest) => Promise<ForkRun>,
+): Promise<void> {
+  const { state } = agent.recorder;
+  const done = new Set<string>();
+  for (const block of state.turn.blocked) {
+    const skill = forkOfGate(agent, block.gate);
+    if (skill === undefined || done.has(skill.name) || !isDue(state, skill.name, block)) continue;
+    done.add(skill.name);
+    const entry = agent.policy.skills.forced.find((f) => f.when.at === "gate" && f.when.gate === block.gate);
+    const trigger: Trigger = { kind: "policy", gate: block.gate };
+    const call = callOf(state, block.call);
+    const held = { missing: block.missing, ...(call === undefined ? {} : { call }) };
+    const result = await run({ skill, trigger, arguments: entry?.arguments ?? "", held });
+    if (result.ok) continue;
+    const { message, skipped } = result;
+    agent.recorder.emit("skill.skipped", { name: skill.name, trigger, reason: message, ...skipped });
+  }
+}
+
+function forkOfGate(agent: Agent, id: string): Skill | undefined {
+  const name = agent.policy.gates.find((g) => g.id === id)?.skill;
+  const skill = name === undefined ? undefined : agent.catalog.get(name);
+  return skill?.mode === "fork" ? skill : undefined;
+}
+
+// A command that is not alone in its text is held back for that, whatever the skill says.
+function isDue(state: SessionState, skill: string, { gate, missing }: EventData["gate.blocked"]): boolean {
+  if (missing.every((m) => m.startsWith("gate_compound"))) return false;
+  const { forks, gates, recent, transcript, turn } = state;
+  const ended = forks.ended[skill] ?? 0;
+  const verdict = gates.verdicts[skill]?.at(-1)?.seq ?? 0;
+  // What its newest run was about: all before the verdict, or, when it gave none, all before its end.
+  const about = verdict > (recent[skill] ?? 0) ? verdict : ended;
+  const began = transcript.findLast((e) => e.kind === "user")?.seq ?? 0;
+  return ended < began || about < turn.changedAt || about < (gates.usedUpTo[gate] ?? 0);
+}
+
+function callOf(state: SessionState, id: string | undefined): ToolCall | undefined {
+  const blocks = state.transcript.flatMap((e) => e.kind === "assistant" ? e.content : []);
+  const block = blocks.findLast((b) => b.type === "tool_use" && b.id === id);
+  return block?.type === "tool_use" ? { id: block.id, tool: block.name, args: block.input } : undefined;
 }
 
 /** Ends the forks that a crash left open, each in its own log and in this one. */

@@ -1,7 +1,8 @@
 // One model reply: streamed, recorded as coalesced deltas, asked for again whole when the outside world fails.
 import type { Agent } from "./agent.ts";
 import { type Clock, ModelFailure } from "./ports.ts";
-import type { ModelReply, ModelRequest } from "../core/message.ts";
+import type { ModelReply, ModelRequest, Usage } from "../core/message.ts";
+import { costOf } from "../core/price.ts";
 import { settledLength } from "../core/redact.ts";
 
 const deltaBytes = 4096;
@@ -31,6 +32,7 @@ export async function modelStep(
       agent.recorder.emit("model.completed", {
         stopReason: reply.stop,
         usage: reply.usage,
+        ...costAndModel(agent, reply.usage),
         content: purpose === undefined
           ? reply.content
           : reply.content.filter((block) => block.type !== "tool_use"),
@@ -52,6 +54,15 @@ export async function modelStep(
       await agent.clock.sleep(wait, signal);
     }
   }
+}
+
+function costAndModel(agent: Agent, usage: Usage): { readonly costUsd?: number; readonly model?: string } {
+  const { name, prices } = agent.policy.model;
+  const other = name !== "" && name !== agent.recorder.state.facts?.model;
+  return {
+    ...(prices === undefined ? {} : { costUsd: costOf(usage, prices) }),
+    ...(other ? { model: name } : {}),
+  };
 }
 
 function retryWait(agent: Agent, failure: ModelFailure, attempt: number): number | undefined {

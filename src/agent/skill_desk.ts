@@ -2,28 +2,41 @@
 import { activate } from "./activate.ts";
 import type { Agent } from "./agent.ts";
 import type { SkillDesk, ToolOutcome } from "./ports.ts";
+import type { ForkRun } from "./fork.ts";
+import { seenGates } from "./shared.ts";
+import type { TurnHooks } from "./tool_call.ts";
+import { forkResult } from "../core/fork.ts";
 import { evidenceCalls, missingEvidence } from "../core/gate.ts";
 import { type GateState, unreported } from "../core/gate_state.ts";
 import type { Gate } from "../core/policy.ts";
 import { foundText, searchSkills } from "../core/skill_search.ts";
 import { modelNames, noSuchSkill } from "../core/trigger.ts";
 
-export function skillDesk(agent: Agent, signal: AbortSignal): SkillDesk {
+/** For one call, by its id. */
+export function skillDesk(agent: Agent, turn: TurnHooks, call: string): SkillDesk {
   return {
-    load: (name, argumentsText) => loadByModel(agent, name, argumentsText),
+    load: (name, argumentsText) => loadByModel(agent, turn, { name, arguments: argumentsText, call }),
     find: (query) => find(agent, query),
-    complete: (name, outcome, summary) => complete(agent, { name, outcome, summary }, signal),
+    complete: (name, outcome, summary) => complete(agent, { name, outcome, summary }, turn.signal),
     readFile: (skill, path) => readFile(agent, skill, path),
   };
 }
 
-async function loadByModel(agent: Agent, name: string, argumentsText: string): Promise<ToolOutcome> {
+async function loadByModel(
+  agent: Agent,
+  turn: TurnHooks,
+  asked: { readonly name: string; readonly arguments: string; readonly call: string },
+): Promise<ToolOutcome> {
+  const { name } = asked;
   const skill = agent.catalog.get(name);
   if (skill === undefined || !skill.modelInvocable) return unknownSkill(agent, name);
+  if (skill.mode === "fork") {
+    return forkOutcome(await turn.fork({ ...asked, skill, trigger: { kind: "model" } }));
+  }
   const result = await activate(agent, {
     skill,
     trigger: { kind: "model" },
-    arguments: argumentsText,
+    arguments: asked.arguments,
     bounding: true,
     scope: agent.policy.skills.scope,
   });
@@ -33,6 +46,14 @@ async function loadByModel(agent: Agent, name: string, argumentsText: string): P
     content: `loaded skill "${name}" (${result.registeredTools} specialized tools registered)`,
     data: { skill: name, registeredTools: result.registeredTools },
   };
+}
+
+function forkOutcome(run: ForkRun): ToolOutcome {
+  if (!run.ok) return { ok: false, code: run.code, content: run.message };
+  const { skill, session, outcome, stop } = run.end;
+  const data = { skill, session, outcome };
+  const content = forkResult(run.end);
+  return stop === "final" ? { ok: true, content, data } : { ok: false, code: "fork_failed", content, data };
 }
 
 function unknownSkill(agent: Agent, name: string): ToolOutcome {
@@ -67,7 +88,7 @@ async function complete(agent: Agent, report: Report, signal: AbortSignal): Prom
   }
   const gates = agent.policy.gates.filter((g) => g.skill === name && g.verdict !== undefined);
   const tree = gates.length === 0 ? undefined : await agent.evidence.content(signal);
-  const seen = { ...state.gates, marks: marksBefore(state.gates.marks, state.requestSeq) };
+  const seen = seenGates(agent);
   const judged = gates.filter((gate) => missingEvidence(gate, seen, tree).length === 0);
   if (judged.length === 0 && gates.length > 0) return evidenceMissing(gates, seen, tree);
   agent.recorder.emit("skill.completed", {
@@ -99,10 +120,6 @@ function evidenceMissing(gates: readonly Gate[], seen: GateState, tree: string |
   };
 }
 
-function marksBefore<T extends { readonly seq: number }>(marks: { readonly [mark: string]: T }, seq: number) {
-  return Object.fromEntries(Object.entries(marks).filter(([, m]) => m.seq < seq));
-}
-
 async function readFile(agent: Agent, name: string, path: string): Promise<ToolOutcome> {
   const skill = agent.catalog.get(name);
   if (skill === undefined || !agent.recorder.state.active.some((s) => s.name === name)) {
@@ -115,7 +132,8 @@ async function readFile(agent: Agent, name: string, path: string): Promise<ToolO
 export async function activateForGate(agent: Agent, gate: Gate): Promise<void> {
   if (gate.skill === undefined || agent.recorder.state.active.some((s) => s.name === gate.skill)) return;
   const skill = agent.catalog.get(gate.skill);
-  if (skill === undefined) return;
+  // One that runs as a fork does so before the next request.
+  if (skill === undefined || skill.mode === "fork") return;
   const entry = agent.policy.skills.forced.find((f) => f.when.at === "gate" && f.when.gate === gate.id);
   const trigger = { kind: "policy", gate: gate.id } as const;
   const result = await activate(agent, {

@@ -12,6 +12,8 @@ export type StandingSite = {
   readonly policy: Pick<Policy, "gates" | "skills" | "root">;
   /** In the order in which they became active. */
   readonly active: readonly StandingSkill[];
+  /** Of a fork: the same of the sessions around it, the outermost first. Each bounds it as it bounds its own calls. */
+  readonly outer?: readonly (readonly StandingSkill[])[];
   readonly gates: GateState;
   /** The content of the workspace, where it is known; else what gates hold goes stale by order. */
   readonly tree?: string;
@@ -20,12 +22,14 @@ export type StandingSite = {
 };
 
 export function standingOf(site: StandingSite, facts: Facts): Standing {
-  const { policy, active, gates } = site;
+  const { policy, gates, outer = [] } = site;
+  const levels = [...outer, site.active];
+  const active = levels.flat();
   return {
     root: policy.root,
-    active: active.map((s) => s.name),
-    vouched: active.filter((s) => isVouched(policy, s)).map((s) => s.name),
-    bounds: boundsInForce(site, facts),
+    active: [...new Set(active.map((s) => s.name))],
+    vouched: [...new Set(active.filter((s) => isVouched(policy, s)).map((s) => s.name))],
+    bounds: levels.flatMap((level) => boundsInForce(site, level, facts)),
     blocks: gateBlocks(policy.gates, gates, facts, policy.root, site.tree),
   };
 }
@@ -38,7 +42,11 @@ function isVouched(policy: StandingSite["policy"], skill: StandingSkill): boolea
 }
 
 // A gate's own skill never bounds the calls that it guards.
-function boundsInForce({ policy, active, allowedTool }: StandingSite, facts: Facts): readonly Bound[] {
+function boundsInForce(
+  { policy, allowedTool }: StandingSite,
+  active: readonly StandingSkill[],
+  facts: Facts,
+): readonly Bound[] {
   const guarded = gatesOf(policy.gates, facts, policy.root).map((g) => g.skill);
   const bounding = active.filter((s) => s.bounding && !guarded.includes(s.name));
   return bounds(

@@ -1,7 +1,6 @@
 // Why a turn stops: limits, and what the faults of the outside world come to.
 import { LogFailure, ModelFailure } from "./ports.ts";
 import type { StopReason } from "../core/event.ts";
-import type { Usage } from "../core/message.ts";
 import type { Policy } from "../core/policy.ts";
 
 export type Stop = {
@@ -30,12 +29,6 @@ const limitHints: { readonly [name: string]: string } = {
   max_output_tokens: "the answer was cut: ask for less at once, or raise model.max_output_tokens",
   same_call: "the model repeats one call without effect; raise limits.same_call if this is wanted",
 };
-
-/** Set when the tokens spent reach the cap; what is read from a cache counts a tenth. */
-export function tokensStop(usage: Usage, cap: number | undefined): Stop | undefined {
-  const spent = usage.input + usage.output + usage.cacheWrite + Math.ceil(usage.cacheRead / 10);
-  return cap !== undefined && spent >= cap ? limitStop("tokens", spent, cap) : undefined;
-}
 
 /** What an error thrown inside a turn comes to, given what was asked of it from outside. */
 export function stopFor(error: unknown, turn: {

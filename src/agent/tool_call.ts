@@ -1,11 +1,13 @@
 // One tool call on its way: requested → checked → decided → approved → run → result. Each step records what it did.
 import type { Agent } from "./agent.ts";
 import { answerFor, asksAlways, type Resolved, type Waiting } from "./approval.ts";
+import type { ForkRequest, ForkRun } from "./fork.ts";
 import { type EndMarks, isGated, openBlockedGates, treeFor, watchCall } from "./gate_watch.ts";
 import { skillDesk } from "./skill_desk.ts";
 import { hostFacts, inspectCall, inspectOffline } from "./inspect.ts";
 import { identityOf } from "./offered.ts";
 import type { Tool, ToolContext, ToolOutcome } from "./ports.ts";
+import { gatesNow, outerSkills } from "./shared.ts";
 import { standingOf } from "./standing.ts";
 import { decide, type Standing } from "../core/decide.ts";
 import { reasonOf, showCause } from "../core/decision.ts";
@@ -78,7 +80,7 @@ export async function prepareCall(agent: Agent, looked: Looked, turn: TurnHooks)
   const facts = tool.lookUp === undefined
     ? { ...looked.facts, ...siteOf(agent) }
     : await factsOf(agent, call, tool, turn.signal);
-  const preview = tool.preview?.(call.args, contextFor(agent, turn));
+  const preview = tool.preview?.(call.args, contextFor(agent, turn, call.id));
   agent.recorder.emit("permission.requested", {
     call: call.id,
     tool: call.tool,
@@ -121,7 +123,10 @@ async function stillOpen(
   return { allow: false, reason: showCause(cause), answer: { by: "changed" } };
 }
 
-export type TurnHooks = Waiting & { readonly offered: readonly Tool[] };
+export type TurnHooks = Waiting & {
+  readonly offered: readonly Tool[];
+  fork(request: ForkRequest): Promise<ForkRun>;
+};
 
 /** Records the start (on disk first, where there is a side effect), runs, records the end. Never throws for the tool. */
 export async function runPrepared(
@@ -152,7 +157,7 @@ export async function runPrepared(
 
 async function runTool(agent: Agent, turn: TurnHooks, call: ToolCall, tool: Tool): Promise<ToolOutcome> {
   try {
-    return await tool.run(call.args, contextFor(agent, turn));
+    return await tool.run(call.args, contextFor(agent, turn, call.id));
   } catch (error) {
     const message = messageOf(error);
     return { ok: false, code: "tool_failed", content: `${call.tool} failed: ${message}` };
@@ -190,13 +195,20 @@ async function factsOf(agent: Agent, call: ToolCall, tool: Tool, signal: AbortSi
 }
 
 function siteOf(agent: Agent): { readonly mode: Facts["mode"]; readonly sourcedBy: Facts["sourcedBy"] } {
-  return { mode: agent.mode, sourcedBy: agent.recorder.state.active.map((s) => `skill:${s.name}`) };
+  return { mode: agent.mode, sourcedBy: sourcesOf(agent) };
+}
+
+function sourcesOf(agent: Agent): Facts["sourcedBy"] {
+  const active = [...outerSkills(agent).flat(), ...agent.recorder.state.active];
+  return [...new Set(active.map((s) => `skill:${s.name}`))];
 }
 
 function standingFor(agent: Agent, facts: Facts, tree?: string): Standing {
-  const { active, gates } = agent.recorder.state;
   const { policy, allowedTool } = agent;
-  return standingOf({ policy, active, gates, allowedTool, ...(tree === undefined ? {} : { tree }) }, facts);
+  const { active } = agent.recorder.state;
+  const [outer, gates] = [outerSkills(agent), gatesNow(agent)];
+  const content = tree === undefined ? {} : { tree };
+  return standingOf({ policy, active, outer, gates, allowedTool, ...content }, facts);
 }
 
 // What the model is told lets it succeed at the next try: every cause, and what would be allowed.
@@ -231,7 +243,7 @@ function allowedRules(agent: Agent, facts: Facts): readonly string[] {
     .map((r) => r.text).slice(0, 10);
 }
 
-function contextFor(agent: Agent, turn: TurnHooks): ToolContext {
+function contextFor(agent: Agent, turn: TurnHooks, call: string): ToolContext {
   return {
     ...agent.place,
     signal: turn.signal,
@@ -240,7 +252,7 @@ function contextFor(agent: Agent, turn: TurnHooks): ToolContext {
     seen: agent.seen,
     keepBefore: agent.keepBefore,
     shell: agent.shell,
-    skills: skillDesk(agent, turn.signal),
+    skills: skillDesk(agent, turn, call),
   };
 }
 

@@ -1,6 +1,7 @@
 // Before the first iteration: the skills that the message names, and those whose patterns it meets.
-import { activate } from "./activate.ts";
+import { activate, type Skipped } from "./activate.ts";
 import type { Agent, SkillBodies } from "./agent.ts";
+import type { ForkRequest, ForkRun } from "./fork.ts";
 import { faultStop, limitStop, type Stop } from "./stop.ts";
 import type { Catalog } from "../core/catalog.ts";
 import type { Trigger } from "../core/event.ts";
@@ -25,28 +26,60 @@ export async function requestedFault(
   return undefined;
 }
 
-/** Explicit first, then pattern hits by rank. An explicit skill that does not fit ends the turn. */
+/**
+ * Explicit first, then pattern hits by rank; then those that run as forks, in the same order: what is loaded for this message
+ * bounds them. An explicit skill that does not fit ends the turn.
+ */
 export async function activateFor(
   agent: Agent,
   input: { readonly message: string; readonly skills: readonly Requested[] },
+  fork: (request: ForkRequest) => Promise<ForkRun>,
 ): Promise<Stop | undefined> {
+  const forks: ForkRequest[] = [];
   for (const requested of input.skills) {
     const skill = agent.catalog.get(requested.name);
     // It was there when `requestedFault` looked.
     if (skill === undefined) return faultStop(new Error(`no skill \`${requested.name}\``));
-    const result = await activate(agent, activation(agent, skill, { kind: "explicit" }, requested.arguments));
-    if (result.ok) continue;
-    if (result.skipped === undefined) return faultStop(new Error(result.message));
-    return {
-      ...limitStop("active_tokens", result.skipped.tokens, result.skipped.cap),
-      message: `${result.code}: ${result.message}`,
-    };
+    const trigger: Trigger = { kind: "explicit" };
+    if (skill.mode === "fork") {
+      forks.push({ skill, trigger, arguments: requested.arguments });
+      continue;
+    }
+    const result = await activate(agent, activation(agent, skill, trigger, requested.arguments));
+    if (!result.ok) return refusedSkill(result);
   }
-  await activateByPattern(agent, input.message, new Set(input.skills.map((s) => s.name)));
+  forks.push(...await activateByPattern(agent, input.message, new Set(input.skills.map((s) => s.name))));
+  for (const request of forks) {
+    const run = await fork(request);
+    if (run.ok) continue;
+    if (request.trigger.kind === "explicit") return refusedSkill(run);
+    skip(agent, request, run);
+  }
   return undefined;
 }
 
-async function activateByPattern(agent: Agent, message: string, named: ReadonlySet<string>): Promise<void> {
+type Refused = { readonly code: string; readonly message: string; readonly skipped?: Skipped };
+
+function refusedSkill({ code, message, skipped }: Refused): Stop {
+  if (skipped === undefined) return faultStop(new Error(message));
+  return { ...limitStop("active_tokens", skipped.tokens, skipped.cap), message: `${code}: ${message}` };
+}
+
+function skip(
+  agent: Agent,
+  { skill, trigger }: { readonly skill: Skill; readonly trigger: Trigger },
+  { message, skipped }: Refused,
+): void {
+  agent.recorder.emit("skill.skipped", { name: skill.name, trigger, reason: message, ...skipped });
+}
+
+// Those that run as forks are given back, for when all others are loaded.
+async function activateByPattern(
+  agent: Agent,
+  message: string,
+  named: ReadonlySet<string>,
+): Promise<readonly ForkRequest[]> {
+  const forks: ForkRequest[] = [];
   const { state } = agent.recorder;
   // The message as recorded: redacted.
   const entry = state.transcript.findLast((e) => e.kind === "user");
@@ -60,16 +93,14 @@ async function activateByPattern(agent: Agent, message: string, named: ReadonlyS
   for (const hit of hits) {
     if (named.has(hit.skill.name)) continue;
     const trigger: Trigger = { kind: "pattern", pattern: hit.pattern, span: hit.span };
-    const result = await activate(agent, activation(agent, hit.skill, trigger, ""));
-    if (!result.ok) {
-      agent.recorder.emit("skill.skipped", {
-        name: hit.skill.name,
-        trigger,
-        reason: result.message,
-        ...result.skipped,
-      });
+    if (hit.skill.mode === "fork") {
+      forks.push({ skill: hit.skill, trigger, arguments: "" });
+      continue;
     }
+    const result = await activate(agent, activation(agent, hit.skill, trigger, ""));
+    if (!result.ok) skip(agent, { skill: hit.skill, trigger }, result);
   }
+  return forks;
 }
 
 function activation(

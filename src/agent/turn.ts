@@ -3,24 +3,29 @@ import type { Agent } from "./agent.ts";
 import { fittingContext } from "./compact.ts";
 import { finishGuard } from "./finish.ts";
 import { activateFor, type Requested } from "./triggers.ts";
-import { type Deadline, startDeadline } from "./deadline.ts";
+import { startDeadline } from "./deadline.ts";
 import { modelStep } from "./model_step.ts";
 import { repeatWatch, runCalls } from "./calls.ts";
 import { offeredTools } from "./offered.ts";
 import { ModelFailure } from "./ports.ts";
-import { faultStop, limitStop, type Stop, stopFor, tokensStop } from "./stop.ts";
+import { type ForkRequest, type Loop, runFork, runGateForks, type TurnFrame } from "./fork.ts";
+import { spentStop } from "./shared.ts";
+import { faultStop, limitStop, type Stop, stopFor } from "./stop.ts";
 import type { TurnHooks } from "./tool_call.ts";
 import { contextRoom } from "../core/budget.ts";
 import type { ContextReport } from "../core/context.ts";
 import type { Denial, EventData, StopReason } from "../core/event.ts";
 import { type ModelReply, type ModelRequest, noUsage, type Usage } from "../core/message.ts";
 import { unreported } from "../core/gate_state.ts";
+import { modelInForce } from "../core/model_choice.ts";
 import { finalText, type SessionState } from "../core/session.ts";
 
 export type TurnEnd = {
   readonly stop: StopReason;
   readonly text: string;
   readonly usage: Usage;
+  /** In USD; absent when no reply had a price. */
+  readonly costUsd?: number;
   readonly denied: readonly Denial[];
   /** What went wrong, for people; undefined after a good end. */
   readonly message?: string;
@@ -41,50 +46,60 @@ export type TurnInput = {
 /** Never throws: every fault of the outside world is a stop reason. The log holds a whole turn when it returns. */
 export async function runTurn(agent: Agent, input: TurnInput): Promise<TurnEnd> {
   const deadline = startDeadline(agent.clock, agent.policy.limits.wallTimeMs);
+  const frame: TurnFrame = {
+    signal: AbortSignal.any([input.signal, deadline.signal]),
+    waiting: (work) => deadline.waiting(work),
+    stopOf: (error) =>
+      stopFor(error, { user: input.signal, deadline: deadline.signal, policy: agent.policy }),
+  };
   const before = agent.recorder.state.turn.number;
   let stop: Stop;
   try {
     agent.recorder.emit("user.message", { content: input.message, actor: input.actor });
     agent.recorder.sync();
-    stop = await activateFor(agent, input) ?? await iterate(agent, input.signal, deadline);
+    const fork = (request: ForkRequest) => runFork(agent, frame, request, loop);
+    stop = await activateFor(agent, input, fork) ?? await iterate(agent, frame);
   } catch (error) {
-    stop = stopFor(error, { user: input.signal, deadline: deadline.signal, policy: agent.policy });
+    stop = frame.stopOf(error);
   } finally {
     deadline.stop();
   }
   const end = endTurn(agent, stop);
   // A turn whose message could not be recorded never began: what the state holds is the turn before.
   const { turn } = agent.recorder.state;
-  return turn.number > before ? end : { ...end, text: "", usage: noUsage, denied: [] };
+  if (turn.number > before) return end;
+  const { costUsd: _cost, ...rest } = end;
+  return { ...rest, text: "", usage: noUsage, denied: [] };
 }
 
-async function iterate(agent: Agent, signal: AbortSignal, deadline: Deadline): Promise<Stop> {
-  const either = AbortSignal.any([signal, deadline.signal]);
+async function iterate(agent: Agent, frame: TurnFrame): Promise<Stop> {
+  const either = frame.signal;
   const repeats = repeatWatch();
   const finish = finishGuard(agent, either);
+  const fork = (request: ForkRequest) => runFork(agent, frame, request, loop);
   // How often in a row the provider said that the context is full.
   let full = 0;
   for (let iteration = 1;; iteration++) {
     either.throwIfAborted();
-    const hooks: TurnHooks = {
-      signal: either,
-      offered: offeredTools(agent),
-      waiting: (work) => deadline.waiting(work),
-    };
-    const { limits, model } = agent.policy;
+    await runGateForks(agent, fork);
+    const used = spentStop(agent) ?? deniedInFork(agent);
+    if (used !== undefined) return used;
+    const hooks: TurnHooks = { ...frame, offered: offeredTools(agent), fork };
+    const now = withModelInForce(agent);
+    const { limits, model } = now.policy;
     if (iteration > limits.iterations) return limitStop("iterations", iteration, limits.iterations);
-    const next = await fittingContext(agent, either, full > 0);
+    const next = await fittingContext(now, either, full > 0);
     if ("stop" in next) return next.stop;
     const { request, report } = next.built;
     agent.recorder.emit("context.built", builtData(iteration, report));
-    const reply = await replyOrFull(agent, request, either);
+    const reply = await replyOrFull(now, request, either);
     if (reply === "full" || reply.stop === "context_full") {
       // The provider counts more than the estimate; a second compaction in a row that does not help is the last.
       if (++full > 2) return limitStop("context_tokens", report.total, contextRoom(model));
     } else full = 0;
     if (reply === "full") continue;
     const calls = reply.content.filter((b) => b.type === "tool_use");
-    const over = tokensStop(agent.recorder.state.usage, limits.tokens);
+    const over = spentStop(agent);
     if (over !== undefined) return over;
     if (reply.stop === "refusal") return { stop: "refusal", message: "the model refused to answer" };
     if (calls.length === 0) {
@@ -99,6 +114,20 @@ async function iterate(agent: Agent, signal: AbortSignal, deadline: Deadline): P
     const stop = await runCalls(agent, hooks, calls, repeats);
     if (stop !== undefined) return stop;
   }
+}
+
+const loop: Loop = { iterate, endTurn };
+
+// A call that was denied in a fork ends the turn around it as one of its own would.
+function deniedInFork(agent: Agent): Stop | undefined {
+  const denied = agent.strict ? agent.recorder.state.turn.denied.at(-1) : undefined;
+  return denied === undefined ? undefined : { stop: "denied", message: denied.reason };
+}
+
+function withModelInForce(agent: Agent): Agent {
+  const { policy, recorder } = agent;
+  const model = modelInForce(policy.model, recorder.state.active);
+  return model === policy.model ? agent : { ...agent, policy: { ...policy, model } };
 }
 
 // A request that the provider finds too long is made again, shorter.
@@ -137,9 +166,15 @@ function endTurn(agent: Agent, stop: Stop): TurnEnd {
       end = faultStop(error);
     }
   }
-  const { usage, denied } = recorder.state.turn;
+  const { usage, denied, costUsd } = recorder.state.turn;
   const { limit: _limit, gates: _gates, ...rest } = end;
-  return { ...rest, text: answerOf(recorder.state), usage, denied };
+  return {
+    ...rest,
+    text: answerOf(recorder.state),
+    usage,
+    denied,
+    ...(costUsd === undefined ? {} : { costUsd }),
+  };
 }
 
 // Of this turn alone: one that failed at its start has no answer, least of all that of the turn before.
@@ -169,6 +204,7 @@ export function closeTurn(agent: Pick<Agent, "recorder">, stop: Stop): void {
   recorder.emit("turn.completed", {
     stopReason: stop.stop,
     usage: recorder.state.turn.usage,
+    ...(recorder.state.turn.costUsd === undefined ? {} : { costUsd: recorder.state.turn.costUsd }),
     denied: recorder.state.turn.denied,
     ...(stop.message === undefined ? {} : { message: stop.message }),
     ...(stop.gates === undefined || stop.gates.length === 0 ? {} : { gates: stop.gates }),

@@ -11,7 +11,7 @@ export type Absent = {
   readonly tier: SkillTier;
   readonly file: string;
   /** `disabled`, `duplicate-name`, `duplicate-tool`, `allowed-tools-missing`, `allowed-tools-wildcard`, `tools-missing`,
-   * `mode-fork-unsupported`, `forced-tier`. */
+   * `forced-tier`. */
   readonly code: string;
   readonly reason: string;
 };
@@ -129,23 +129,38 @@ export function whyAbsent(
   return reasons.length === 0 ? undefined : reasons.join("; ");
 }
 
-/** Skills that the policy forces and that cannot be had, each with what is wrong with it: nothing starts without them. */
+/**
+ * Skills that the policy forces and that cannot be had as it forces them, each with what is wrong: nothing starts without
+ * them.
+ */
 export function missingForced(
   catalog: Catalog,
   forced: readonly ForcedSkill[],
   broken: readonly CatalogError[] = [],
 ): readonly Problem[] {
-  return forced.filter((f) => catalog.get(f.skill) === undefined).map((f): Problem => {
+  return forced.flatMap((f): readonly Problem[] => {
+    const skill = catalog.get(f.skill);
+    if (skill !== undefined) return f.when.at === "session" && skill.mode === "fork" ? [forcedFork(f)] : [];
     const why = whyAbsent(catalog, f.skill, broken);
-    return {
+    return [{
       code: "forced-skill-missing",
       severity: "error",
       message: `the forced skill \`${f.skill}\` is not available${why === undefined ? "" : `: ${why}`}`,
       at: f.at,
       expected: "a skill of that name in skills.sources",
       hint: "writ skill list shows what is there",
-    };
+    }];
   });
+}
+
+function forcedFork({ skill, at }: ForcedSkill): Problem {
+  return {
+    code: "forced-skill-fork",
+    severity: "error",
+    message: `the skill \`${skill}\` runs as a fork, and \`when: session\` puts a skill into every request`,
+    at,
+    hint: "use `before` with it, or take `mode: fork` out of the skill",
+  };
 }
 
 function makeCatalog(items: readonly Skill[], absent: readonly Absent[]): Catalog {
@@ -193,12 +208,6 @@ function findFault(
         code: "allowed-tools-wildcard",
         reason: "its `allowed_tools` holds `*` (skills.undeclared_tools: reject)",
       };
-  }
-  if (skill.mode === "fork") {
-    return {
-      code: "mode-fork-unsupported",
-      reason: "`mode: fork` is not in this version; remove the line to run it inline",
-    };
   }
   const known = rules.knownTools;
   const missing = known === undefined

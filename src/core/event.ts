@@ -218,8 +218,10 @@ export type EventData = {
     readonly gates?: readonly string[];
     /** Fingerprint of the content of the workspace that it is about. */
     readonly tree?: string;
-    /** The session of the fork that reported it. */
+    /** The session of the fork of this skill that reported it. */
     readonly fork?: string;
+    /** The session of a fork of another skill, where it was reported. */
+    readonly within?: string;
   };
   "fork.started": {
     readonly skill: string;

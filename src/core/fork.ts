@@ -60,7 +60,11 @@ function withoutOpaque(entry: Entry): readonly Entry[] {
 }
 
 /** Why a gate has a fork run: what it holds back. */
-export type HeldBack = { readonly call: ToolCall; readonly missing: readonly string[] };
+export type HeldBack = {
+  /** Absent: the end of the turn. */
+  readonly call?: ToolCall;
+  readonly missing: readonly string[];
+};
 
 /**
  * The user message of a fork. Its arguments are the task; without any it is the message that the skill was loaded for,
@@ -85,12 +89,14 @@ export function forkTask(from: {
 }
 
 function heldTask(skill: string, { call, missing }: HeldBack): string {
-  return [
-    `A gate holds this call back until the skill "${skill}" has been carried out:`,
-    `${call.tool} ${capText(canonicalJson(call.args), 4000).text}`,
-    ...missing.map((m) => `- ${m}`),
-    "Carry out the skill and report its outcome. Do not make the call yourself.",
-  ].join("\n");
+  const [what, rest] = call === undefined
+    ? [`A gate holds back the end of the turn until the skill "${skill}" has been carried out:`, []]
+    : [`A gate holds this call back until the skill "${skill}" has been carried out:`, [
+      `${call.tool} ${capText(canonicalJson(call.args), 4000).text}`,
+    ]];
+  const last = "Carry out the skill and report its outcome." +
+    (call === undefined ? "" : " Do not make the call yourself.");
+  return [what, ...rest, ...missing.map((m) => `- ${m}`), last].join("\n");
 }
 
 export type ForkEnd = {

@@ -313,7 +313,7 @@ function endSkill(state: SessionState, name: string): SessionState {
 function completeSkill(state: SessionState, data: EventData["skill.completed"]): SessionState {
   return {
     ...state,
-    active: data.fork === undefined
+    active: data.fork === undefined && data.within === undefined
       ? state.active.map((s) => (s.name === data.name ? { ...s, outcome: data.outcome } : s))
       : state.active,
   };

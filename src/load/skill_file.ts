@@ -99,11 +99,32 @@ function readMeta(
     ...(allowedTools === undefined ? {} : { allowedTools }),
     ...readTrigger(fields, warn),
     requires: readToolList(fields, allowedTools !== undefined, warn),
-    mode: fields.value("mode") === "fork" ? "fork" : "inline",
+    ...readMode(fields, warn),
     modelInvocable: !readFlag(fields, "disable-model-invocation", "closed-when-true", warn),
     userInvocable: readFlag(fields, "user-invocable", "closed-when-false", warn),
   };
 }
+
+// `context: fork` is how another agent writes it.
+function readMode(fields: Fields, warn: Warn): Pick<SkillMeta, "mode" | "history" | "model"> {
+  const mode = fields.value("mode");
+  if (mode !== undefined && mode !== null && mode !== "inline" && mode !== "fork") {
+    warn("mode-unknown", "`mode` is neither `inline` nor `fork`; the skill runs inline");
+  }
+  const written = fields.value("history");
+  const history = histories.find((h) => h === written);
+  if (written !== undefined && written !== null && history === undefined) {
+    warn("history-unknown", "`history` is none of `none`, `summary`, `full`; a fork sees nothing before it");
+  }
+  const model = fields.value("model");
+  return {
+    mode: mode === "fork" || (mode === undefined && fields.value("context") === "fork") ? "fork" : "inline",
+    ...(history === undefined ? {} : { history }),
+    ...(typeof model === "string" && model.trim() !== "" ? { model: model.trim() } : {}),
+  };
+}
+
+const histories = ["none", "summary", "full"] as const;
 
 function fieldsOf(document: YamlDocument): Fields {
   const content = (document.value ?? {}) as Readonly<Record<string, unknown>>;

@@ -53,6 +53,7 @@ async function reaches(asked: HostFact, { rules = {}, grants = [], bound }: Setu
     signal: new AbortController().signal,
     offered: [tool],
     waiting: <T>(work: () => Promise<T>) => work(),
+    fork: () => Promise.reject(new Error("no fork here")),
   };
   const call = { id: "c", tool: "fetch_url", args: {} };
   const facts = hostFacts("fetch_url", host, site);

@@ -57,6 +57,7 @@ async function steps(make: (said: string[]) => readonly Tool[], names: readonly 
     signal: new AbortController().signal,
     offered,
     waiting: <T>(work: () => Promise<T>) => work(),
+    fork: () => Promise.reject(new Error("no fork here")),
   };
   const calls = names.map((name, i) => ({ type: "call" as const, id: `c${i}`, name, input: { n: i } }));
   await runCalls(agent, turn, calls as never, repeatWatch());

@@ -204,12 +204,15 @@ test("mergeCatalog() leaves out skills whose tools do not exist", () => {
   assertEquals(merged(skills).items, ["fine user", "poor user"]);
 });
 
-test("mergeCatalog() leaves out forks with a reason", () => {
-  assertEquals(merged([makeSkill({ name: "a", mode: "fork" })]), {
-    items: [],
-    absent: ["/user/a/SKILL.md mode-fork-unsupported"],
-    errors: ["/user/a/SKILL.md mode-fork-unsupported"],
-  });
+test("missingForced() refuses a fork in every request, and takes it for a gate", () => {
+  const { catalog } = mergeCatalog([makeSkill({ name: "a", mode: "fork" })], open);
+  const at = { file: "p.yaml", line: 1, col: 1 };
+  const entry = { skill: "a", layer: "user", at, arguments: "", bounding: false } as const;
+  const found = missingForced(catalog, [
+    { ...entry, when: { at: "session" } },
+    { ...entry, when: { at: "gate", gate: "g" } },
+  ]);
+  assertEquals(found.map((p) => p.code), ["forced-skill-fork"]);
 });
 
 const tool = (name: string): CommandTool => ({
