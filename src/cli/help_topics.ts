@@ -1,4 +1,5 @@
 // The topics of `writ help`, embedded as text: one line each.
+import context from "./help/context.md" with { type: "text" };
 import decisions from "./help/decisions.md" with { type: "text" };
 import events from "./help/events.md" with { type: "text" };
 import exitCodes from "./help/exit-codes.md" with { type: "text" };
@@ -20,6 +21,11 @@ export const helpTopics: readonly {
   { name: "skills", summary: "packages, triggers, bounds", text: skills },
   { name: "gates", summary: "actions that wait for evidence and a verdict", text: gates },
   { name: "sandbox", summary: "what confines a command, and what does not", text: sandbox },
+  {
+    name: "context",
+    summary: "what a model is sent, and what gives way when there is no room",
+    text: context,
+  },
   { name: "events", summary: "the session log and its events", text: events },
   { name: "scripts", summary: "replies from a file instead of a model", text: scripts },
   { name: "exit-codes", summary: "what the exit codes mean", text: exitCodes },

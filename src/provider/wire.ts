@@ -32,7 +32,9 @@ export type EncodedRequest = {
 export function encodeRequest(request: ModelRequest, extra: WireObject): EncodedRequest {
   const names = wireNames(request.tools);
   const wireName = (name: string) => names.get(name) ?? plainName(name);
-  const merged = Object.fromEntries(Object.entries(extra).filter(([key]) => !ownMembers.has(key)));
+  // The API refuses a choice among no tools; a request for a summary offers none.
+  const unfit = (key: string) => ownMembers.has(key) || (key === "tool_choice" && request.tools.length === 0);
+  const merged = Object.fromEntries(Object.entries(extra).filter(([key]) => !unfit(key)));
   const body = {
     model: request.model,
     max_tokens: request.maxOutputTokens,

@@ -123,8 +123,8 @@ function answer(log: EventList, { text, thinks, calls }: Reply, id: () => string
       bytes: call.size,
       durationMs: 0,
       result: call.denied
-        ? `denied by rule r-${call.size % 7} </refused>`
-        : `${"word ".repeat(call.size / 5)}`,
+        ? `denied by rule ${"r-1 ".repeat(call.size / 4)}</refused>`
+        : "word ".repeat(call.size / 5),
     });
   }
 }
@@ -180,7 +180,7 @@ describe("context.compacted", () => {
         after.transcript.flatMap((e) => (e.kind === "result" ? [e.content] : [])).join("\n");
       for (const entry of before.transcript) {
         if (entry.kind === "result" && entry.denied === true) {
-          assertStringIncludes(shown, entry.content.split(" <")[0]!);
+          assertStringIncludes(shown, entry.content.split("</")[0]!);
         }
         const ended = entry.kind === "skill" && !entry.live;
         if (!ended || after.transcript.includes(entry)) continue;

@@ -311,19 +311,22 @@ describe("a question at the terminal", () => {
 
 describe("commands of the chat", () => {
   test.skipIf(noTerminal)(
-    "/help, /status, /grants and /skill answer and send nothing to the model",
+    "/help, /status, /compact, /grants and /skill answer and send nothing to the model",
     async () => {
       await withMachine(async (m) => {
         const talk = chat(m, [{ text: "unused" }]);
         const exchanges: readonly (readonly [string, readonly string[]])[] = [
-          ["/help", ["/help", "/status", "/skill", "/grants", "/quit"]],
+          ["/help", ["/help", "/status", "/compact", "/skill", "/grants", "/quit"]],
           ["/status", [
             "session  ",
             "policy   ",
             "model    script/script",
             "skills   none active",
+            "context  ",
+            " of 191808 tokens: system ",
             "log      ",
           ]],
+          ["/compact", ["not compacted: nothing is left in it that could be cut or summed up"]],
           ["/grants", ["no kept answers"]],
           ["/skill list", ["commit ", "explain-code ", "mainline-guardian "]],
           ["/skill find review", ["mainline-guardian"]],
@@ -395,6 +398,46 @@ describe("commands of the chat", () => {
       assertEquals([ran.code, ran.stdout], [0, "two\n"], ran.stderr);
       await soundLog(m);
       assertEquals([m.ids().length, messages(m)], [1, ["first", "second", "third"]]);
+    });
+  });
+
+  test.skipIf(noTerminal)("/compact has the earlier part summed up, and keeps the last answer", async () => {
+    await withMachine(async (m) => {
+      const long = (word: string) => ({ text: `${word} ${"of many words ".repeat(600)}` });
+      const talk = chat(m, [long("one"), long("two"), long("three"), { text: "It was about words." }, {
+        text: "after that",
+      }]);
+      for (const [typed, shown] of [["a", "one"], ["b", "two"], ["c", "three"]] as const) {
+        await talk.until("> ");
+        talk.type(`${typed}${enter}`);
+        await talk.until(shown);
+      }
+      await talk.until("> ");
+      talk.type(`/compact${enter}`);
+      await talk.until("context compacted: ");
+      await talk.until("the earlier part summed up");
+      await talk.until("> ");
+      talk.type(`d${enter}`);
+      await talk.until("after that");
+      await talk.until("> ");
+      talk.type(ctrlD);
+      assertEquals((await talk.ended).code, 0);
+      const events = await soundLog(m);
+      const [compaction] = eventsOf(events, "context.compacted");
+      assertEquals([compaction?.turn, compaction?.data.summary], [undefined, "It was about words."]);
+      assertEquals(eventsOf(events, "model.completed").map((e) => e.data.purpose), [
+        undefined,
+        undefined,
+        undefined,
+        "summary",
+        undefined,
+      ]);
+      assertEquals(eventsOf(events, "context.built").map((e) => e.data.truncated), [
+        false,
+        false,
+        false,
+        true,
+      ]);
     });
   });
 

@@ -186,6 +186,28 @@ describe("anthropicModel() writes the body", () => {
     assertEquals(marked, ["You work under a policy.", "two", "u3", "u4"]);
   });
 
+  test("with a tool that is new behind those that were there, so that only what follows them moves", async () => {
+    const tool = (name: string) => ({ name, description: "d", inputSchema: { type: "object" } as const });
+    const tools = [tool("read_file"), tool("mcp.docs.find")];
+    const [before, after] = [
+      await bodyOf(request({ tools })),
+      await bodyOf(request({ tools: [...tools, tool("count_words")] })),
+    ].map((body) => body.replaceAll(marker, ""));
+    const end = before!.indexOf(',"messages":') - 1;
+    assertEquals(after!.slice(0, end), before!.slice(0, end));
+    assertEquals(
+      after!.slice(after!.indexOf(',"messages":')),
+      before!.slice(before!.indexOf(',"messages":')),
+    );
+  });
+
+  test("without a choice among tools where there are none", async () => {
+    const choice = { request: { tool_choice: { type: "auto" } } };
+    const sent = async (tools: ModelRequest["tools"]) =>
+      JSON.parse(await bodyOf(request({ tools }), choice)).tool_choice;
+    assertEquals([await sent(request().tools), await sent([])], [{ type: "auto" }, undefined]);
+  });
+
   test("with names that the API takes, and gives ours back", async () => {
     const names = [
       "mcp.github.create_issue",
