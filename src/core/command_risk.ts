@@ -23,9 +23,12 @@ const found = new WeakMap<Part, Risk>();
 function riskByTable(part: Part): Risk {
   const [first] = part.argv;
   if (first === undefined) return part.notUnderstood === undefined ? "read" : "execute";
-  if (part.blurs?.some((b) => b.at === 0) === true) return "execute";
-  const known = strongest(programRisk(part), optionRisk(part.argv));
-  return part.blurs?.some((b) => b.glob !== true) === true ? strongest(known, "execute") : known;
+  if (part.blurs?.some((b) => b.at === 0)) return "execute";
+  const program = programName(first);
+  // `git-push` is `git push`.
+  const argv = program.startsWith("git-") ? ["git", program.slice(4), ...part.argv.slice(1)] : part.argv;
+  const known = strongest(programRisk({ ...part, argv }), optionRisk(argv));
+  return part.blurs?.some((b) => b.glob !== true) ? strongest(known, "execute") : known;
 }
 
 /** The higher of two risks. */
@@ -67,25 +70,30 @@ const destroyers = set(
     "dropdb dropuser srm wipe format diskutil",
 );
 
-const networkCommands: Readonly<Record<string, ReadonlySet<string>>> = {
-  git: set("fetch pull push clone ls-remote request-pull send-email"),
-  npm: set(
-    "install ci update publish view info search audit outdated exec adduser logout whoami ping pack deprecate dist-tag owner unpublish star",
-  ),
-  pnpm: set("install add i update up publish dlx outdated audit"),
-  yarn: set("install add up upgrade publish npm dlx outdated audit"),
-  bun: set("install i add update upgrade publish x create outdated"),
-  deno: set("install add cache upgrade publish"),
-  uv: set("add sync lock tool publish"),
-  poetry: set("install add update publish lock"),
-  cargo: set("install fetch publish add update search yank login owner"),
-  go: set("get install"),
-  docker: set("pull push login logout search"),
-  podman: set("pull push login logout search"),
-  bundle: set("install update add"),
-  composer: set("install update require create-project"),
-  mvn: set("deploy"),
-};
+/** By program, the subcommands that reach out. */
+const networkCommands: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    git: "fetch pull push clone ls-remote request-pull send-email",
+    npm:
+      "install ci update publish view info search audit outdated exec adduser logout whoami ping pack deprecate dist-tag owner " +
+      "unpublish star",
+    pnpm: "install add i update up publish dlx outdated audit",
+    yarn: "install add up upgrade publish npm dlx outdated audit",
+    bun: "install i add update upgrade publish x create outdated",
+    deno: "install add cache upgrade publish",
+    uv: "add sync lock tool publish",
+    poetry: "install add update publish lock",
+    cargo: "install fetch publish add update search yank login owner",
+    go: "get install mod",
+    docker: "pull push login logout search",
+    podman: "pull push login logout search",
+    bundle: "install update add",
+    composer: "install update require create-project",
+    mvn: "deploy",
+  }).map(([program, list]) => [program, list.split(" ")]),
+);
+/** Without a subcommand these install. */
+const installers = set("npm yarn pnpm");
 
 const gitReads = set(
   "status diff log show blame annotate grep shortlog describe rev-parse rev-list ls-files ls-tree cat-file name-rev merge-base show-ref " +
@@ -94,37 +102,129 @@ const gitReads = set(
     "stripspace column fmt-merge-msg patch-id merge-tree",
 );
 const gitWrites = set(
-  "add stage init notes stash mv rm restore reset tag branch apply update-index write-tree hash-object mktag mktree commit-tree pack-refs repack remote symbolic-ref",
+  "add stage init mv rm restore reset apply update-index write-tree hash-object mktag mktree commit-tree pack-refs repack symbolic-ref",
 );
+
+type Listing = {
+  /** Words behind the subcommand with which it only reads, and those with which it reaches out. */
+  readonly read: string;
+  readonly network?: string;
+  /** Alone it reads too. */
+  readonly bare?: true;
+  readonly otherwise: Risk;
+};
+
+const gitListings: ReadonlyMap<string, Listing> = new Map(Object.entries<Listing>({
+  remote: { read: "-v --verbose get-url", network: "update show prune", bare: true, otherwise: "write" },
+  submodule: { read: "status summary", network: "update add sync", bare: true, otherwise: "execute" },
+  branch: {
+    read: "-a -r -v -vv --list -l --all --show-current --contains --merged --no-merged --remotes",
+    bare: true,
+    otherwise: "write",
+  },
+  tag: { read: "-l --list -n --contains --merged", bare: true, otherwise: "write" },
+  stash: { read: "list show", otherwise: "write" },
+  worktree: { read: "list", otherwise: "write" },
+  notes: { read: "list show", bare: true, otherwise: "write" },
+  reflog: { read: "show exists HEAD", bare: true, otherwise: "execute" },
+  bisect: { read: "log view visualize", otherwise: "execute" },
+  config: {
+    read: "--get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool -l --list get list",
+    otherwise: "write",
+  },
+}));
+
+/** What makes a command destructive: any of these. */
+type Destroying = {
+  /** Letters of short options, also bundled. */
+  readonly letters?: string;
+  /** Words, and how words may begin. */
+  readonly words?: string;
+  readonly begins?: string;
+  /** The subcommand, and the word behind it. */
+  readonly verb?: string;
+  readonly next?: string;
+  /** Two words in one command: the first, and one of those that make it so. */
+  readonly pair?: readonly [string, string];
+};
+
+const kubectl: Destroying = { verb: "delete drain", pair: ["replace", "--force"] };
+const terraform: Destroying = { verb: "destroy down", words: "-destroy", pair: ["state", "rm"] };
+const docker: Destroying = { verb: "rm rmi prune", next: "rm rmi prune" };
+const cloud: Destroying = { words: "delete destroy purge rm rb apps:destroy" };
+const destroying: ReadonlyMap<string, Destroying> = new Map(Object.entries<Destroying>({
+  rm: { letters: "rRf", begins: "--r --f" },
+  find: { words: "-delete" },
+  rsync: { begins: "--del --remove-source" },
+  crontab: { letters: "r" },
+  kubectl,
+  oc: kubectl,
+  helm: { verb: "uninstall delete del un" },
+  terraform,
+  tofu: terraform,
+  terragrunt: terraform,
+  pulumi: terraform,
+  docker,
+  podman: docker,
+  aws: { begins: "delete- terminate- remove- purge- deregister- destroy-", pair: ["s3", "rm rb"] },
+  gcloud: cloud,
+  az: cloud,
+  gsutil: cloud,
+  gh: cloud,
+  glab: cloud,
+  doctl: cloud,
+  flyctl: cloud,
+  fly: cloud,
+  heroku: cloud,
+  npm: { verb: "unpublish" },
+}));
+
+// Git takes a beginning of a long option for the whole.
+const push: Destroying = { letters: "fd", begins: "--for --mir --de --pru + :" };
+const rewriting: Destroying = { begins: "--pru" };
+const gitDestroying: ReadonlyMap<string, Destroying> = new Map(Object.entries<Destroying>({
+  push,
+  "send-pack": push,
+  reset: { begins: "--ha --me --k" },
+  checkout: { letters: "f", begins: "--f", words: "-- ." },
+  switch: { letters: "fC", begins: "--f --disc" },
+  branch: { letters: "DMdCf", begins: "--de --forc" },
+  tag: { letters: "df", begins: "--d --forc" },
+  stash: { next: "drop clear" },
+  reflog: { next: "expire delete" },
+  worktree: { next: "remove prune" },
+  rm: { letters: "fr", begins: "--f" },
+  gc: rewriting,
+  repack: rewriting,
+  "update-ref": { letters: "d" },
+}));
+const gitDestroyers = set("filter-branch filter-repo prune replace");
+const databases = set("psql mysql mariadb sqlite3 mongosh redis-cli");
 
 function programRisk(part: Part): Risk {
   const { argv } = part;
-  const program = programName(argv[0] ?? "");
-  const words = argv.slice(1);
-  if (destroyers.has(program) || program.startsWith("mkfs") || isDestructive(program, argv, part)) {
-    return "destructive";
-  }
-  if (program === "git" || program.startsWith("git-")) return gitRisk(argv);
-  if (program === "command" && /^-[vV]$/.test(words[0] ?? "")) return "read";
+  const [first = "", ...words] = argv;
+  const program = programName(first);
+  const [next = ""] = words;
+  if (isDestructive(program, part)) return "destructive";
+  if (program === "git") return gitRisk(argv);
+  if (program === "command" && oneOf("-v -V", next)) return "read";
   if (program === "set") {
-    return words.every((w) => /^[-+][euxo]+$|^(pipefail|errexit|nounset|xtrace)$/.test(w))
+    return words.every((w) => /^[-+][euxo]+$/.test(w) || oneOf("pipefail errexit nounset xtrace", w))
       ? "read"
       : "execute";
   }
-  if (program === "tar" && /^-?[a-zA-Z]*t[a-zA-Z]*$/.test(words[0] ?? "")) return "read";
+  if (program === "tar" && /^-?[a-zA-Z]*t[a-zA-Z]*$/.test(next)) return "read";
   if (program === "hostname" && words.some((w) => !w.startsWith("-"))) return "execute";
-  if (reachingOut.has(program)) return "network";
-  if (Object.hasOwn(networkCommands, program)) {
-    const command = argv[subcommandIndex(argv)] ?? "";
-    if ([...networkCommands[program] ?? []].some((c) => sameSubcommand(program, command, c))) {
-      return "network";
-    }
-    if ((program === "npm" || program === "yarn" || program === "pnpm") && command === "") return "network";
-    if (program === "go" && command === "mod") return "network";
-    return "execute";
-  }
+  const command = argv[subcommandIndex(argv)];
+  if (reachingOut.has(program) || reachesOut(program, command)) return "network";
   if (readers.has(program)) return "read";
   return writers.has(program) ? "write" : "execute";
+}
+
+function reachesOut(program: string, command: string | undefined): boolean {
+  if (command === undefined) return installers.has(program);
+  return networkCommands.get(program)?.some((c) => sameSubcommand(program, command, c)) === true;
 }
 
 function gitRisk(argv: readonly string[]): Risk {
@@ -133,157 +233,63 @@ function gitRisk(argv: readonly string[]): Risk {
   const words = argv.slice(at + 1);
   const [next = ""] = words;
   if (command === undefined) return "read";
-  if ([...networkCommands["git"] ?? []].some((c) => sameSubcommand("git", command, c))) return "network";
-  if (command === "remote") {
-    return /^(update|show|prune)$/.test(next)
-      ? "network"
-      : /^(-v|--verbose|get-url|)$/.test(next)
-      ? "read"
-      : "write";
-  }
+  if (reachesOut("git", command)) return "network";
   if (command === "archive") return words.some((w) => w.startsWith("--remote")) ? "network" : "read";
-  if (command === "submodule") {
-    return /^(update|add|sync)$/.test(next)
-      ? "network"
-      : /^(status|summary|)$/.test(next)
-      ? "read"
-      : "execute";
-  }
   if (gitReads.has(command)) return "read";
-  const lists: Readonly<Record<string, RegExp>> = {
-    branch: /^(-a|-r|-v|-vv|--list|-l|--all|--show-current|--contains|--merged|--no-merged|--remotes|)$/,
-    tag: /^(-l|--list|-n|--contains|--merged|)$/,
-    stash: /^(list|show)$/,
-    worktree: /^list$/,
-    notes: /^(list|show|)$/,
-    reflog: /^(show|exists|HEAD|)$/,
-    bisect: /^(log|view|visualize)$/,
-    config: /^(--get.*|-l|--list|get|list)$/,
-    "symbolic-ref": /^HEAD$/,
-  };
-  const list = Object.hasOwn(lists, command) ? lists[command] : undefined;
-  if (list?.test(next) === true && (command !== "symbolic-ref" || words.length === 1)) return "read";
-  if (command === "config" && words.length === 1) return "read";
-  return gitWrites.has(command) || command === "config" || command === "worktree" ? "write" : "execute";
-}
-
-// `words` are options as written, short ones unbundled: `-rf` gives `-r` and `-f`.
-function optionsIn(words: readonly string[]): ReadonlySet<string> {
-  const seen = new Set<string>();
-  for (const word of words) {
-    if (word.startsWith("--")) seen.add(word.split("=")[0] ?? word);
-    else if (word.startsWith("-")) { for (const c of word.slice(1)) seen.add(`-${c}`); }
+  if (words.length === 1 && (command === "config" || (command === "symbolic-ref" && next === "HEAD"))) {
+    return "read";
   }
-  return seen;
+  const listing = gitListings.get(command);
+  if (listing === undefined) return gitWrites.has(command) ? "write" : "execute";
+  if (oneOf(listing.network ?? "", next) && next !== "") return "network";
+  return oneOf(listing.read, next) || (next === "" && listing.bare === true) ? "read" : listing.otherwise;
 }
 
-function isDestructive(program: string, argv: readonly string[], part: Part): boolean {
-  const words = argv.slice(1);
-  const seen = optionsIn(words);
-  const has = (...names: readonly string[]) => names.some((n) => seen.has(n));
-  switch (program) {
-    case "rm":
-      return has("-r", "-R", "-f", "--recursive", "--force") || [...seen].some((o) => /^--(r|f)/.test(o)) ||
-        part.blurs !== undefined;
-    case "git":
-      return gitDestroys(argv);
-    case "find":
-      return words.includes("-delete");
-    case "rsync":
-      return [...seen].some((o) => o.startsWith("--del") || o === "--remove-source-files");
-    case "crontab":
-      return has("-r");
-    case "psql":
-    case "mysql":
-    case "mariadb":
-    case "sqlite3":
-    case "mongosh":
-    case "redis-cli":
-      return /\b(drop|truncate|delete|dropDatabase|deleteMany|flushall|flushdb)\b/i.test(words.join(" "));
-    case "kubectl":
-    case "oc":
-      return verb(argv, /^(delete|drain)$/) || (verb(argv, /^replace$/) && has("--force"));
-    case "helm":
-      return verb(argv, /^(uninstall|delete|del|un)$/);
-    case "terraform":
-    case "tofu":
-    case "terragrunt":
-    case "pulumi":
-      return verb(argv, /^(destroy|down)$/) || words.includes("-destroy") ||
-        (verb(argv, /^state$/) && words.includes("rm"));
-    case "docker":
-    case "podman":
-      return verb(argv, /^(rm|rmi|prune)$/) ||
-        /\b(prune|rm)\b/.test(argv.slice(subcommandIndex(argv), subcommandIndex(argv) + 2).join(" "));
-    case "aws":
-      return words.some((w) => /^(delete|terminate|remove|purge|deregister|destroy)-/.test(w)) ||
-        (words.includes("s3") && words.some((w) => /^(rm|rb)$/.test(w)));
-    case "gcloud":
-    case "az":
-    case "gsutil":
-    case "gh":
-    case "glab":
-    case "doctl":
-    case "flyctl":
-    case "fly":
-    case "heroku":
-      return words.some((w) => /^(delete|destroy|purge|rm|rb|apps:destroy)$/.test(w));
-    case "npm":
-      return verb(argv, /^unpublish$/);
-    default:
-      return false;
-  }
-}
-
-function verb(argv: readonly string[], wanted: RegExp): boolean {
-  return wanted.test(argv[subcommandIndex(argv)] ?? "");
-}
-
-function gitDestroys(argv: readonly string[]): boolean {
+function isDestructive(program: string, part: Part): boolean {
+  const { argv } = part;
   const at = subcommandIndex(argv);
-  const words = argv.slice(at + 1);
-  const seen = optionsIn(words);
-  const has = (...names: readonly string[]) => names.some((n) => seen.has(n));
-  const long = (beginning: string) => [...seen].some((o) => o.startsWith(beginning));
-  switch (argv[at]) {
-    case "push":
-    case "send-pack":
-      return has("-f", "-d") || long("--force") || long("--fo") || long("--mir") || long("--del") ||
-        long("--prune") ||
-        words.some((w) => /^[+:]./.test(w));
-    case "reset":
-      return long("--har") || long("--mer") || long("--kee");
-    case "clean":
-      return !has("-n") && !long("--dry");
-    case "checkout":
-      return has("-f") || long("--force") || words.includes("--") || words.includes(".");
-    case "switch":
-      return has("-f", "-C") || long("--force") || long("--discard");
-    case "restore":
-      return !has("-S") && !long("--staged") || has("-W") || long("--worktree");
-    case "branch":
-      return has("-D", "-M", "-d", "-C") || long("--del") || (has("-f") || long("--force"));
-    case "tag":
-      return has("-d", "-f") || long("--del") || long("--force");
-    case "stash":
-      return /^(drop|clear)$/.test(words[0] ?? "");
-    case "reflog":
-      return /^(expire|delete)$/.test(words[0] ?? "");
-    case "worktree":
-      return words[0] === "remove" || words[0] === "prune";
-    case "rm":
-      return has("-f", "-r") || long("--force");
-    case "gc":
-    case "repack":
-      return long("--prune");
-    case "update-ref":
-      return has("-d");
-    case "filter-branch":
-    case "filter-repo":
-    case "prune":
-    case "replace":
-      return true;
-    default:
-      return false;
+  if (destroyers.has(program) || program.startsWith("mkfs")) return true;
+  if (program === "git") return gitDestroys(argv, at);
+  if (program === "rm" && part.blurs !== undefined) return true;
+  if (databases.has(program)) {
+    return /\b(drop|truncate|delete|dropDatabase|deleteMany|flushall|flushdb)\b/i.test(argv.join(" "));
   }
+  const how = destroying.get(program);
+  return how !== undefined && destroys(how, argv.slice(1), argv[at], argv[at + 1]);
+}
+
+function gitDestroys(argv: readonly string[], at: number): boolean {
+  const command = argv[at] ?? "";
+  const words = argv.slice(at + 1);
+  const long = (beginning: string) => words.some((w) => w.startsWith(beginning));
+  if (gitDestroyers.has(command)) return true;
+  if (command === "clean") return !hasLetter(words, "n") && !long("--dry");
+  if (command === "restore") {
+    const staged = hasLetter(words, "S") || long("--staged");
+    return !staged || hasLetter(words, "W") || long("--w");
+  }
+  const how = gitDestroying.get(command);
+  return how !== undefined && destroys(how, words, undefined, words[0]);
+}
+
+function destroys(
+  how: Destroying,
+  words: readonly string[],
+  verb: string | undefined,
+  next: string | undefined,
+): boolean {
+  const { pair } = how;
+  return hasLetter(words, how.letters) ||
+    words.some((w) => oneOf(how.words, w) || how.begins?.split(" ").some((b) => w.startsWith(b)) === true) ||
+    oneOf(how.verb, verb) || oneOf(how.next, next) ||
+    (pair !== undefined && words.includes(pair[0]) && words.some((w) => oneOf(pair[1], w)));
+}
+
+/** Whether one of the letters stands in a word of short options: `-rf` holds `r` and `f`. */
+function hasLetter(words: readonly string[], letters = ""): boolean {
+  return words.some((w) => /^-[^-]/.test(w) && [...letters].some((letter) => w.includes(letter)));
+}
+
+function oneOf(list: string | undefined, word: string | undefined): boolean {
+  return word !== undefined && list?.split(" ").includes(word) === true;
 }
