@@ -8,9 +8,6 @@ type KeyPattern = { readonly path: string; readonly when?: (value: unknown) => b
 export const notInThisVersion: readonly KeyPattern[] = [
   { path: "model.provider", when: (value) => value === "replay" },
   { path: "model.cassette" },
-  { path: "model.prices" },
-  { path: "model.choices" },
-  { path: "limits.cost_usd" },
   { path: "skills.forced.*.before.*.box" },
   { path: "skills.forced.*.evidence.*.box" },
   { path: "skills.forced.*.tier" },

@@ -16,6 +16,7 @@ import { compileForced, type ForcedParts, unreachableVerdicts } from "./policy_f
 import { compileServers } from "./policy_mcp.ts";
 import { compileLayers, duplicateIds, ruleContexts, undelegated } from "./policy_layers.ts";
 import { pathPattern } from "./policy_matchers.ts";
+import { mergeChoices, pricesOf, unpriced } from "./policy_models.ts";
 import type { RuleExample } from "./policy_rules.ts";
 import {
   firstOf,
@@ -63,6 +64,7 @@ export function mergePolicy(input: MergeInput): MergeResult {
   firstOf(settings, "audit.on_failure", "stop");
   const model = mergeModel(settings, input.home);
   const limits = mergeLimits(settings);
+  unpriced(settings, model, limits);
   const instructions = firstOf(settings, "workspace.instructions", ["AGENTS.md"]);
   const mcpServers = compileServers(settings, input.home);
   const contextOf = ruleContexts(settings, { ...input, serverTools: listedToolNames(mcpServers) });
@@ -166,6 +168,8 @@ function mergeModel(settings: Settings, home: string): ModelSettings {
     idleTimeoutMs: milliseconds(firstOf(settings, "model.idle_timeout", "120s")),
     retries: firstOf(settings, "model.retries", 4),
     ...(script === undefined ? {} : { script }),
+    ...pricesOf(firstOf(settings, "model.prices")),
+    ...mergeChoices(settings, maxOutputTokens),
   };
 }
 
@@ -214,12 +218,14 @@ function valuesOf(
 function mergeLimits(settings: Settings): Limits {
   const same = (n: number) => n;
   const tokens = leastOf(settings, "limits.tokens", undefined, same);
+  const costUsd = leastOf(settings, "limits.cost_usd", undefined, same);
   return {
     iterations: leastOf(settings, "limits.iterations", 50, same) ?? 0,
     toolCalls: leastOf(settings, "limits.tool_calls", 200, same) ?? 0,
     wallTimeMs: leastOf(settings, "limits.wall_time", "30m", milliseconds) ?? 0,
     sameCall: leastOf(settings, "limits.same_call", 3, same) ?? 0,
     ...(tokens === undefined ? {} : { tokens }),
+    ...(costUsd === undefined ? {} : { costUsd }),
   };
 }
 

@@ -86,10 +86,10 @@ const ruleEntries = v.array(ruleEntry, "a list of rules");
 const callPatterns = v.array(ruleEntry, "a list of call patterns such as `shell(git merge *)`");
 
 const prices = mapping({
-  input: key(amount, "USD per million input tokens"),
-  output: key(amount, "USD per million output tokens"),
-  cache_read: key(amount, "USD per million tokens read from the cache"),
-  cache_write: key(amount, "USD per million tokens written to the cache"),
+  input: v.pipe(amount, v.description("USD per million input tokens")),
+  output: v.pipe(amount, v.description("USD per million output tokens")),
+  cache_read: v.pipe(amount, v.description("USD per million tokens read from the cache")),
+  cache_write: v.pipe(amount, v.description("USD per million tokens written to the cache")),
 });
 const keySource = mapping({
   env: key(variable, "the environment variable that holds the key"),
@@ -124,7 +124,7 @@ const model = mapping({
         context_tokens: key(whole, "size of the context"),
       }),
     ),
-    "models that may be chosen by name",
+    "models that may be chosen by these names; `default` is the one above",
   ),
   script: key(text, "scripted replies, for provider `script`"),
   cassette: key(text, "recorded replies, for provider `replay`"),
@@ -135,8 +135,11 @@ const limits = mapping({
   tool_calls: key(count, "most tool calls per turn"),
   wall_time: key(duration, "longest turn; waiting for an approval does not count"),
   same_call: key(whole, "how often the same call may give the same result"),
-  tokens: key(whole, "most tokens per session; cache reads count a tenth; default no limit"),
-  cost_usd: key(amount, "most USD per session"),
+  tokens: key(whole, "most tokens per session, forks included; cache reads count a tenth; default no limit"),
+  cost_usd: key(
+    amount,
+    "most USD per session, forks included; needs the prices of every model that may answer",
+  ),
 });
 
 const workspace = mapping({

@@ -116,6 +116,31 @@ describe("mergePolicy()", () => {
       expected: { iterations: 30, toolCalls: 500, wallTimeMs: 300_000, sameCall: 3, tokens: 8 },
     },
     {
+      name: "the least limit on costs; prices are one value, choices are taken by name, each whole",
+      texts: [
+        [
+          "machine",
+          "limits: {cost_usd: 2}\nmodel: {choices: {fast: {name: m-1, prices: {input: 1, output: 2, cache_read: 3, cache_write: 4}}}}",
+        ],
+        [
+          "user",
+          "limits: {cost_usd: 3}\nmodel:\n  prices: {input: 5, output: 6, cache_read: 7, cache_write: 8}\n" +
+          "  choices: {fast: {name: u-1, prices: {input: 9, output: 9, cache_read: 9, cache_write: 9}, context_tokens: 9000}, " +
+          "deep: {name: u-2, prices: {input: 1, output: 1, cache_read: 1, cache_write: 1}, context_tokens: 90000}}",
+        ],
+        ["project", "limits: {cost_usd: 1.5}"],
+      ],
+      pick: (p) => [p.limits.costUsd, p.model.prices, p.model.choices],
+      expected: [1.5, { input: 5, output: 6, cacheRead: 7, cacheWrite: 8 }, {
+        fast: { name: "m-1", prices: { input: 1, output: 2, cacheRead: 3, cacheWrite: 4 } },
+        deep: {
+          name: "u-2",
+          prices: { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 },
+          contextTokens: 90_000,
+        },
+      }],
+    },
+    {
       name: "a user may raise an embedded limit, a project may not",
       texts: [["user", "limits: {iterations: 90}"], ["project", "limits: {iterations: 80, tool_calls: 900}"]],
       pick: (p) => [p.limits.iterations, p.limits.toolCalls],
