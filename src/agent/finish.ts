@@ -34,7 +34,6 @@ export function finishGuard(agent: Agent, signal: AbortSignal): FinishGuard {
       await openBlockedGates(agent, undefined, blocks);
       return undefined;
     }
-    for (const { gate, missing } of blocks) agent.recorder.emit("gate.blocked", { gate: gate.id, missing });
     return {
       stop: "gate_unmet",
       message: `gate \`${spent.gate.id}\` was not met: ${spent.missing.join("; ")}`,
