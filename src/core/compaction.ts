@@ -145,7 +145,7 @@ export type CompactionInput = Shown & {
   readonly fixed: number;
   readonly factor: number;
   readonly room: number;
-  /** The newest reply was cut off, so that it can not stand at the end of a request. */
+  /** The newest reply was cut off: it cannot stand at the end of a request, so that all is to be summed up. */
   readonly endsCut: boolean;
   /** Compact although the estimate fits. */
   readonly asked: boolean;
@@ -168,24 +168,26 @@ export function planCompaction(input: CompactionInput): CompactionPlan | undefin
   const cost = (entries: readonly Placed[]) => sum(entries.map(entryTokens)) * factor;
   const total = fixed + cost(transcript);
   const goal = goalShare * (input.asked ? Math.min(room, total) : room);
-  const latest = latestStart(transcript, input.endsCut);
+  const latest = latestStart(transcript);
   const results = resultsToCut(transcript, latest, (total - goal) / factor);
   const cut = { results, keep: keptOfResult };
   const summaryTokens = Math.max(200, Math.min(4000, Math.floor(room * 0.1)));
   const shortened = compactTranscript(input, { to: 0, summary: "", cut });
-  const range = fixed + cost(shortened) <= goal
+  const whole = { from: transcript[0]?.seq ?? 0, to: highest(transcript) };
+  const range = input.endsCut
+    ? whole
+    : fixed + cost(shortened) <= goal
     ? undefined
     : rangeOf({ ...input, transcript: shortened }, latest, goal - fixed - summaryTokens, cost);
   const worth = range !== undefined &&
     taken(shortened, range.to, input, cost) > summaryTokens / 2;
-  if (!worth) return results.length === 0 ? undefined : { cut, summaryTokens };
+  if (!worth) return results.length === 0 || input.endsCut ? undefined : { cut, summaryTokens };
   const left = results.filter((seq) => seq > range.to);
   return { cut: { results: left, keep: keptOfResult }, range, summaryTokens };
 }
 
 // Where the part begins that must stay: the newest reply, whose results the model has not seen yet.
-function latestStart(transcript: readonly Placed[], endsCut: boolean): number {
-  if (endsCut) return transcript.length;
+function latestStart(transcript: readonly Placed[]): number {
   const reply = transcript.findLastIndex((e) => e.kind === "assistant");
   const user = transcript.findLastIndex((e) => e.kind === "user");
   return reply > user ? reply : user < 0 ? transcript.length : user;

@@ -330,3 +330,160 @@ describe("a provider that finds the request too long", () => {
     });
   });
 });
+
+describe("a summary", () => {
+  const rows: readonly {
+    readonly name: string;
+    readonly answer: PlannedResponse;
+    readonly limits?: string;
+    readonly code: number;
+    readonly says: string;
+    readonly limit: readonly string[];
+  }[] = [
+    {
+      name: "that is empty ends the turn by the limit",
+      answer: { blocks: [] },
+      code: 4,
+      says: "; the model wrote an empty summary",
+      limit: ["context_tokens"],
+    },
+    {
+      name: "that only calls a tool is empty, and nothing runs",
+      answer: { blocks: [{ tool: "read_file", input: { path: "file0.txt" }, id: "toolu_summary" }] },
+      code: 4,
+      says: "; the model wrote an empty summary",
+      limit: ["context_tokens"],
+    },
+    {
+      name: "that is refused ends the turn by the limit",
+      answer: { blocks: [], stop: "refusal" },
+      code: 4,
+      says: "; the model refused to write a summary",
+      limit: ["context_tokens"],
+    },
+    {
+      name: "that is too long ends the turn by the limit, and is asked for once",
+      answer: { blocks: [{ text: "so many words ".repeat(4000) }] },
+      code: 4,
+      says: "; a compaction brings it down to ",
+      limit: ["context_tokens"],
+    },
+    {
+      name: "that the provider fails to give ends the turn as any failure does",
+      answer: {
+        status: 400,
+        body: { type: "error", error: { type: "invalid_request_error", message: "no" } },
+      },
+      code: 3,
+      says: "invalid_request",
+      limit: [],
+    },
+    {
+      name: "counts for limits.tokens",
+      answer: { blocks: [{ text: "Short." }], usage: { input_tokens: 900_000 } },
+      limits: ", tokens: 800000",
+      code: 4,
+      says: "limit `tokens` reached",
+      limit: ["tokens"],
+    },
+    {
+      name: "that was cut off says so",
+      answer: { blocks: [{ text: "Short" }], stop: "max_tokens" },
+      code: 0,
+      says: "context compacted: ",
+      limit: [],
+    },
+  ];
+  for (const { name, answer, limits = "", code, says, limit } of rows) {
+    test(name, async () => {
+      await withMachine(async (m) => {
+        m.write("repo/file0.txt", "one\n");
+        const answers = plan((i) =>
+          i < 12
+            ? [{ text: talk }, { tool: "read_file", input: { path: "file0.txt" }, id: `toolu_${i}` }]
+            : [{ text: "Done." }]
+        );
+        const serve = (request: RecordedRequest) => (isSummary(request) ? answer : answers(request));
+        await withMessagesServer(serve, async (server) => {
+          const policy = m.write(
+            "policy.yaml",
+            `version: 1\nmodel: {name: m, base_url: "${server.url}", context_tokens: 7500, max_output_tokens: 500}\n` +
+              `limits: {same_call: 50${limits}}\n`,
+          );
+          const ran = await m.writ(["run", "--policy", policy, "go"], { env: key });
+          assertEquals(ran.code, code, ran.stderr);
+          assertStringIncludes(ran.stderr, says);
+          const events = await soundLog(m);
+          assertEquals(eventsOf(events, "limit.reached").map((e) => e.data.limit), limit);
+          if (code !== 0) assertEquals(server.requests.filter(isSummary).length, 1);
+          const [compaction] = eventsOf(events, "context.compacted");
+          assertEquals(
+            compaction?.data.summary,
+            code === 0 ? "Short\n[the summary was cut off here]" : undefined,
+          );
+        });
+      });
+    });
+  }
+});
+
+describe("a reply that fills the context", () => {
+  for (
+    const [name, blocks] of [
+      ["with words goes on after a compaction", [{ text: "I was about to" }]],
+      ["with calls runs them and goes on", [{
+        tool: "read_file",
+        input: { path: "file0.txt" },
+        id: "toolu_full",
+      }]],
+    ] as const
+  ) {
+    test(name, async () => {
+      await withMachine(async (m) => {
+        m.write("repo/file0.txt", "one\n");
+        const answers = plan((i) =>
+          i < 8
+            ? [{ text: talk + talk + talk }, {
+              tool: "read_file",
+              input: { path: "file0.txt" },
+              id: `toolu_${i}`,
+            }]
+            : [{ text: "Done." }]
+        );
+        let asked = 0;
+        const serve = (request: RecordedRequest): PlannedResponse =>
+          !isSummary(request) && ++asked === 5
+            ? { blocks, stop: "model_context_window_exceeded" }
+            : answers(request);
+        await withMessagesServer(serve, async (server) => {
+          const policy = m.write(
+            "policy.yaml",
+            `version: 1\nmodel: {name: m, base_url: "${server.url}", context_tokens: 30000, max_output_tokens: 500}\n` +
+              "limits: {same_call: 50}\n",
+          );
+          const ran = await m.writ(["run", "--policy", policy, "go"], { env: key });
+          assertEquals([ran.code, ran.stdout], [0, "Done.\n"], ran.stderr);
+          const events = await soundLog(m);
+          assert(eventsOf(events, "context.compacted").length >= 1);
+          for (const request of server.requests.filter((r) => !isSummary(r))) checkPairs(parse(request));
+        });
+      });
+    });
+  }
+});
+
+test("a list of skills that was shortened is told in context.built", async () => {
+  await withMachine(async (m) => {
+    await withMessagesServer(plan(() => [{ text: "Done." }]), async (server) => {
+      const policy = m.write(
+        "policy.yaml",
+        `version: 1\nmodel: {name: m, base_url: "${server.url}"}\nskills: {listing_tokens: 150}\n`,
+      );
+      const ran = await m.writ(["run", "--policy", policy, "go"], { env: key });
+      assertEquals(ran.code, 0, ran.stderr);
+      const [built] = eventsOf(await soundLog(m), "context.built");
+      assertEquals([built?.data.truncated, Object.keys(built?.data.cut ?? {})], [true, ["catalog"]]);
+      assert((built?.data.tokens.catalog ?? 0) <= 150 && (built?.data.cut?.catalog ?? 0) > 0);
+    });
+  });
+});
