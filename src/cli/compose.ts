@@ -8,6 +8,8 @@ import { type Approver, type Clock, LogFailure, type Network } from "../agent/po
 import { createRecorder } from "../agent/recorder.ts";
 import type { Event, SessionFacts } from "../core/event.ts";
 import type { Mode } from "../core/facts.ts";
+import { sameReach } from "../core/model_choice.ts";
+import type { ModelSettings } from "../core/policy.ts";
 import type { Loaded, Problem } from "../core/problem.ts";
 import { sessionsFolder } from "../load/locate.ts";
 import { systemClock } from "../runtime/clock.ts";
@@ -57,6 +59,8 @@ export type Session = {
    * different is recorded, and told to the model in the turn that follows. Problems mean that the old ones stay.
    */
   adopt(settings: Settings): Promise<readonly Problem[]>;
+  /** Another model for the turns to come, reached as the one before. */
+  useModel(model: ModelSettings): void;
   ref(): SessionRef;
   close(): void;
 };
@@ -166,7 +170,7 @@ async function start(
         secrets.use(next.policy);
         recorder.emit("policy.changed", { from: agent.policy.revision, to: next.policy.revision });
       }
-      const sameModel = JSON.stringify(next.policy.model) === JSON.stringify(agent.policy.model);
+      const sameModel = sameReach(next.policy.model, agent.policy.model);
       const news = catalogNews(agent, remade.value, sameText ? "kept" : "new");
       recordNews(recorder, news, current.catalog, nextCatalog);
       current = { settings: next, catalog: nextCatalog };
@@ -183,6 +187,11 @@ async function start(
         installed: agent.installed,
       };
       return await forceSkills(agent);
+    },
+    useModel(model) {
+      const [from, to] = [agent.policy.model, model].map((m) => modelName(m, options));
+      agent = { ...agent, policy: { ...agent.policy, model } };
+      if (from !== undefined && to !== undefined && from !== to) recorder.emit("model.changed", { from, to });
     },
     ref: () => ({
       id: opened.id,
@@ -266,10 +275,16 @@ function userOf(context: Context, options: SessionOptions): string {
   return options.fixed?.actor ?? context.host.user;
 }
 
+function isScripted(model: ModelSettings, options: SessionOptions): boolean {
+  return options.script !== undefined || options.replies !== undefined || model.provider === "script";
+}
+
+function modelName(model: ModelSettings, options: SessionOptions): string {
+  return model.name === "" && isScripted(model, options) ? "script" : model.name;
+}
+
 function factsOf(context: Context, settings: Settings, options: SessionOptions): SessionFacts {
   const { policy } = settings;
-  const scripted = options.script !== undefined || options.replies !== undefined ||
-    policy.model.provider === "script";
   return {
     version,
     policy: {
@@ -277,8 +292,8 @@ function factsOf(context: Context, settings: Settings, options: SessionOptions):
       revision: options.fixed === undefined ? policy.revision : "fixed",
     },
     layers: policy.files,
-    provider: scripted ? "script" : policy.model.provider,
-    model: policy.model.name === "" && scripted ? "script" : policy.model.name,
+    provider: isScripted(policy.model, options) ? "script" : policy.model.provider,
+    model: modelName(policy.model, options),
     workspace: policy.root,
     cwd: settings.cwd,
     platform: options.fixed?.platform ?? context.host.platform,

@@ -3,6 +3,8 @@
 import { existsSync } from "node:fs";
 import { plural } from "../core/plural.ts";
 import { type Position, type Problem, showProblems } from "../core/problem.ts";
+import { skillModel } from "../core/model_choice.ts";
+import { plural } from "../core/plural.ts";
 import type { Rule } from "../core/rule.ts";
 import { escapeLine } from "../core/text.ts";
 import { readInstructions } from "../load/instructions.ts";
@@ -16,6 +18,7 @@ import type { Settings } from "./settings.ts";
 export function doubts(settings: Settings, loaded: LoadedCatalog): readonly Problem[] {
   return [
     ...unknownSkills(settings, loaded),
+    ...unknownModels(settings, loaded),
     ...absentFolders(settings),
     ...absentScript(settings),
     ...refusedCommands(settings),
@@ -59,6 +62,25 @@ function unknownSkills(
       hint: "`writ skill list` shows what is there",
     })];
   });
+}
+
+// Skills of others often name a model; one line tells of all.
+function unknownModels({ policy }: Settings, { catalog }: LoadedCatalog): Problem[] {
+  const unknown = catalog.items.filter((s) => skillModel(policy.model, s.model).unknown === true);
+  const [first] = unknown;
+  if (first === undefined) return [];
+  const shown = unknown.slice(0, 3).map((s) =>
+    `\`${escapeLine(s.name)}\` (\`${escapeLine(s.model ?? "")}\`)`
+  );
+  const more = unknown.length > shown.length ? ` and ${unknown.length - shown.length} more` : "";
+  return [warning(
+    "unknown-model",
+    `${plural(unknown.length, "skill")} ${
+      unknown.length === 1 ? "asks" : "ask"
+    } for a model that is none of model.choices: ${shown.join(", ")}${more}; the session's model answers`,
+    { file: first.file, line: 1, col: 1 },
+    { hint: "name a choice as the skill does, or take `model` out of it" },
+  )];
 }
 
 function absentFolders({ policy }: Settings): Problem[] {

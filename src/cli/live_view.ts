@@ -7,9 +7,13 @@ import { renderEvent } from "./render.ts";
 export function liveView(context: Context): (event: Event) => void {
   const { output, host } = context;
   let midLine = false;
+  let session: string | undefined;
   return (event) => {
+    session ??= event.session;
+    // What a fork says is for the session around it; what it does stands a step to the right.
+    const inFork = event.session !== session;
     if (event.type === "model.delta") {
-      if (!host.stdoutIsTerminal) return;
+      if (!host.stdoutIsTerminal || inFork) return;
       output.result(output.safe(event.data.text));
       midLine = !event.data.text.endsWith("\n");
       return;
@@ -18,6 +22,6 @@ export function liveView(context: Context): (event: Event) => void {
       output.result("\n");
       midLine = false;
     }
-    for (const line of renderEvent(event, output.paint)) output.note(line);
+    for (const line of renderEvent(event, output.paint)) output.note(inFork ? `  ${line}` : line);
   };
 }

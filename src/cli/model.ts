@@ -1,11 +1,13 @@
 // The one place where a provider is chosen, by what the policy says, never by what the environment holds.
 import { readFileSync } from "node:fs";
 import type { Model } from "../agent/ports.ts";
+import { choiceNames, chooseModel } from "../core/model_choice.ts";
 import type { ModelSettings } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { ScriptReply } from "../provider/script.ts";
 import { fault } from "./fault.ts";
+import type { Settings } from "./settings.ts";
 
 export type ModelOptions = {
   readonly env: { readonly [name: string]: string | undefined };
@@ -16,6 +18,22 @@ export type ModelOptions = {
   /** Told of every key that is read, so that it can be redacted. */
   onKey(key: string): void;
 };
+
+/** The settings with the model in force that was asked for by a name of the policy. */
+export function withChosenModel(settings: Settings, name: string | undefined): Loaded<Settings> {
+  if (name === undefined) return { ok: true, value: settings, problems: [] };
+  const { policy } = settings;
+  const model = chooseModel(policy.model, name);
+  if (model === undefined) {
+    const names = choiceNames(policy.model).map((n) => `\`${n}\``).join(", ");
+    return fault(
+      "unknown-model",
+      `\`${name}\` is no model of this policy; there are ${names}`,
+      "see model.choices",
+    );
+  }
+  return { ok: true, value: { ...settings, policy: { ...policy, model } }, problems: [] };
+}
 
 export async function makeModel(settings: ModelSettings, options: ModelOptions): Promise<Loaded<Model>> {
   if (options.replies !== undefined) {

@@ -28,7 +28,24 @@ export function renderEvent(event: Event, paint: Output["paint"]): readonly stri
           `● skill not available: ${line(event.data.path)}: ${line(event.data.message)} [${event.data.code}]`,
         ),
       ];
+    case "fork.started":
+      return [
+        paint.cyan(`● skill ${line(event.data.skill)} as a fork`) +
+        paint.dim(` ${showTrigger(event.data.trigger)}, session ${line(event.data.session)}`),
+      ];
+    case "fork.completed": {
+      const { skill, outcome, toolCalls, costUsd } = event.data;
+      const cost = costUsd === undefined ? "" : `, ${costUsd} USD`;
+      return [
+        paint.cyan(`● fork of ${line(skill)} ended: ${line(outcome)}`) +
+        paint.dim(` ${plural(toolCalls, "call")}${cost}`),
+      ];
+    }
+    case "model.changed":
+      return [paint.dim(`◇ model ${line(event.data.from)} → ${line(event.data.to)}`)];
     case "skill.completed":
+      // What was reported in a fork has been shown there.
+      if (event.data.fork !== undefined || event.data.within !== undefined) return [];
       return [
         paint.cyan(`● skill ${line(event.data.name)}: ${line(event.data.outcome)}`) +
         paint.dim(event.data.summary === "" ? "" : ` ${line(event.data.summary)}`),

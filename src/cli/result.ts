@@ -33,6 +33,7 @@ export function resultJson(end: TurnEnd, session: SessionRef): string {
     ...(end.message ?? end.failed) === undefined ? {} : { message: end.message ?? end.failed },
     result: end.text,
     usage: end.usage,
+    ...(end.costUsd === undefined ? {} : { costUsd: end.costUsd }),
     denied: end.denied,
     skills: session.skills,
     session: session.id,

@@ -3,6 +3,7 @@ import { type Command, Option } from "commander";
 import { type PolicyOptions, withPlaceOptions } from "./command.ts";
 
 export type TurnOptions = PolicyOptions & {
+  readonly model?: string;
   readonly script?: string;
   readonly resume?: string;
   readonly continue?: boolean;
@@ -11,6 +12,7 @@ export type TurnOptions = PolicyOptions & {
 
 export function withSessionOptions(command: Command): Command {
   return withPlaceOptions(command)
+    .option("--model <name>", "answer with this one of model.choices, or `default`")
     .option("--script <file>", "replies from this file instead of a model")
     .addOption(new Option("--resume <id>", "go on with this session").conflicts("continue"))
     .option("--continue", "go on with the newest session of this workspace")

@@ -1,5 +1,7 @@
 // Which model answers: the policy's own, or one of the choices that it names. Nothing else can be chosen.
+import type { Json } from "./message.ts";
 import type { ModelChoice, ModelSettings } from "./policy.ts";
+import { canonicalJson } from "./text.ts";
 
 /** Stands for the policy's own model; no choice may bear the name. */
 export const ownModel = "default";
@@ -27,6 +29,13 @@ export function chooseModel(model: ModelSettings, name: string): ModelSettings |
     ...(choice.prices === undefined ? {} : { prices: choice.prices }),
     own,
   };
+}
+
+/** Whether the same client serves both: only which model, its size and its prices differ. */
+export function sameReach(a: ModelSettings, b: ModelSettings): boolean {
+  const reach = ({ name: _n, own: _o, prices: _p, choices: _c, contextTokens: _t, ...rest }: ModelSettings) =>
+    canonicalJson(rest as unknown as Json);
+  return reach(a) === reach(b);
 }
 
 /** What a skill asks for, as a name that can be chosen; `unknown` when there is no such choice. */

@@ -9,6 +9,7 @@ import { requestedFault } from "../../agent/triggers.ts";
 import { runTurn, type TurnEnd } from "../../agent/turn.ts";
 import { contextRoom } from "../../core/budget.ts";
 import type { StopReason } from "../../core/event.ts";
+import { choiceNames, chooseModel } from "../../core/model_choice.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { plural } from "../../core/plural.ts";
 import { nearest, showProblems } from "../../core/problem.ts";
@@ -17,6 +18,7 @@ import { terminalApprover } from "../approver.ts";
 import type { CommandModule, Context } from "../command.ts";
 import { loadCatalog } from "../catalog.ts";
 import { liveView } from "../live_view.ts";
+import { withChosenModel } from "../model.ts";
 import { openSession, type Session } from "../compose.ts";
 import { sayWarnings } from "../doubts.ts";
 import { catchInterrupts, type Interrupt, Interrupted } from "../interrupt.ts";
@@ -40,6 +42,8 @@ type Chat = {
   readonly session: Session;
   readonly terminal: Terminal;
   readonly interrupt: Interrupt;
+  /** What /model or --model asked for. */
+  model: string | undefined;
 };
 
 async function talk(context: Context, options: TurnOptions): Promise<number> {
@@ -57,10 +61,12 @@ async function talk(context: Context, options: TurnOptions): Promise<number> {
   const terminal = openTerminal({ history: readHistory(historyFile), onInterrupt: () => interrupt.press() });
   let session: Session | undefined;
   try {
-    const settings = await loadSettings(context, options, {
+    const loaded = await loadSettings(context, options, {
       terminal: () => terminal,
       signal: interrupt.signal,
     });
+    if (!loaded.ok) return reportProblems(output, loaded.problems, false);
+    const settings = withChosenModel(loaded.value, options.model);
     if (!settings.ok) return reportProblems(output, settings.problems, false);
     const catalog = loadCatalog(settings.value);
     const opened = await openSession(context, settings.value, catalog, {
@@ -71,10 +77,10 @@ async function talk(context: Context, options: TurnOptions): Promise<number> {
       listeners: [liveView(context)],
     });
     if (!opened.ok) return reportProblems(output, opened.problems, false);
-    sayWarnings(context, settings.value, settings.problems, catalog);
+    sayWarnings(context, settings.value, loaded.problems, catalog);
     session = opened.value;
     output.note(output.paint.dim(output.safe(`session ${session.id}; /help lists the commands`)));
-    return await loop({ context, options, session, terminal, interrupt });
+    return await loop({ context, options, session, terminal, interrupt, model: options.model });
   } finally {
     writeHistory(historyFile, terminal.history);
     session?.close();
@@ -160,6 +166,7 @@ async function take(chat: Chat, text: string): Promise<TurnEnd | undefined> {
 const commands: readonly { readonly name: string; readonly help: string }[] = [
   { name: "/help", help: "this list" },
   { name: "/status", help: "session, policy, skills, tokens" },
+  { name: "/model", help: "/model NAME answers with another of the policy's models; /model lists them" },
   { name: "/compact", help: "cut old results, and have the earlier part of the conversation summed up" },
   {
     name: "/skill",
@@ -181,6 +188,8 @@ function chatCommand(chat: Chat, text: string): "quit" | "handled" | "compact" |
     for (const c of commands) output.result(`${c.name.padEnd(8)} ${c.help}\n`);
   } else if (word === "/status") {
     for (const line of statusLines(chat)) output.result(`${output.safe(line)}\n`);
+  } else if (word === "/model") {
+    chooseModelNow(chat, text.slice(word.length).trim());
   } else if (word === "/grants") {
     const { grants } = chat.session.agent;
     if (grants.length === 0) output.note("no kept answers");
@@ -194,6 +203,24 @@ function chatCommand(chat: Chat, text: string): "quit" | "handled" | "compact" |
     );
   }
   return "handled";
+}
+
+function chooseModelNow(chat: Chat, name: string): void {
+  const { output } = chat.context;
+  const { model } = chat.session.agent.policy;
+  const chosen = name === "" ? undefined : chooseModel(model, name);
+  if (chosen !== undefined) {
+    chat.session.useModel(chosen);
+    chat.model = name;
+    output.note(output.safe(`model ${chosen.name}`));
+    return;
+  }
+  if (name !== "") output.note(output.safe(`error: \`${name}\` is no model of this policy`));
+  for (const choice of choiceNames(model)) {
+    const settings = chooseModel(model, choice);
+    const mark = settings?.name === model.name ? "*" : " ";
+    output.result(output.safe(`${mark} ${choice.padEnd(12)} ${settings?.name ?? ""}\n`));
+  }
 }
 
 // What it did is told by its event.
@@ -213,6 +240,11 @@ async function compactNow({ context, session, interrupt }: Chat): Promise<StopRe
   }
 }
 
+function costLines(costUsd: number | undefined, cap: number | undefined): readonly string[] {
+  if (costUsd === undefined && cap === undefined) return [];
+  return [`cost     ${costUsd ?? 0} USD${cap === undefined ? "" : ` of ${cap}`}`];
+}
+
 function statusLines(chat: Chat): readonly string[] {
   const { agent } = chat.session;
   const { state } = agent.recorder;
@@ -224,6 +256,7 @@ function statusLines(chat: Chat): readonly string[] {
     `model    ${agent.model.provider}/${agent.policy.model.name || agent.model.provider}`,
     `skills   ${skills === "" ? "none active" : skills}`,
     `tokens   ${state.usage.input} in, ${state.usage.output} out, ${state.usage.cacheRead} from cache`,
+    ...costLines(state.costUsd, agent.policy.limits.costUsd),
     `context  ${total} of ${contextRoom(agent.policy.model)} tokens: ${showTokens(tokens)}`,
     `log      ${chat.session.logPath}`,
   ];
@@ -234,7 +267,8 @@ async function reload(chat: Chat): Promise<void> {
   const { output } = chat.context;
   const asking = { terminal: () => chat.terminal, signal: chat.interrupt.signal };
   const settings = await loadSettings(chat.context, chat.options, asking, "silent");
-  const problems = settings.ok ? await chat.session.adopt(settings.value) : settings.problems;
+  const chosen = settings.ok ? withChosenModel(settings.value, chat.model) : settings;
+  const problems = chosen.ok ? await chat.session.adopt(chosen.value) : chosen.problems;
   if (problems.length === 0) return;
   for (const line of showProblems(problems)) output.note(output.paint.yellow(output.safe(line)));
   output.note(output.paint.yellow("the changed policy was not taken; the one before stays in force"));

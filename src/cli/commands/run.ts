@@ -10,6 +10,7 @@ import { collect, type CommandModule, type Context } from "../command.ts";
 import { sayWarnings } from "../doubts.ts";
 import { catchInterrupts } from "../interrupt.ts";
 import { liveView } from "../live_view.ts";
+import { withChosenModel } from "../model.ts";
 import { readPrompt } from "../prompt.ts";
 import { answerJson, exitOf, reportEnd, reportProblems, reportUsage, resultJson } from "../result.ts";
 import { openSession, type Session } from "../compose.ts";
@@ -61,11 +62,13 @@ export async function runOnce(
     (() => terminal ??= lines.openTerminal({ history: [], onInterrupt: () => interrupt.press() }));
   let session: Session | undefined;
   try {
-    const settings = await loadSettings(
+    const loaded = await loadSettings(
       context,
       options,
       openOnce && { terminal: openOnce, signal: interrupt.signal },
     );
+    if (!loaded.ok) return reportProblems(output, loaded.problems, json);
+    const settings = withChosenModel(loaded.value, options.model);
     if (!settings.ok) return reportProblems(output, settings.problems, json);
     const catalog = loadCatalog(settings.value);
     const asked = askSkills(
@@ -91,7 +94,7 @@ export async function runOnce(
       listeners: options.quiet === true || json ? [] : [liveView(context)],
     });
     if (!opened.ok) return reportProblems(output, opened.problems, json);
-    if (options.quiet !== true) sayWarnings(context, settings.value, settings.problems, catalog);
+    if (options.quiet !== true) sayWarnings(context, settings.value, loaded.problems, catalog);
     session = opened.value;
     const end = await runTurn(session.agent, {
       message: asked.message,
