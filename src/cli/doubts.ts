@@ -4,7 +4,6 @@ import { existsSync } from "node:fs";
 import { plural } from "../core/plural.ts";
 import { type Position, type Problem, showProblems } from "../core/problem.ts";
 import { skillModel } from "../core/model_choice.ts";
-import { plural } from "../core/plural.ts";
 import type { Rule } from "../core/rule.ts";
 import { escapeLine } from "../core/text.ts";
 import { readInstructions } from "../load/instructions.ts";
