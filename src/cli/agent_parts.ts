@@ -137,7 +137,7 @@ function evidencePort(settings: Settings, { env }: ShellSettings): EvidencePort 
     isWritable: (program, cwd) =>
       isWritableProgram(program, {
         cwd: resolve(root, cwd),
-        path: env["PATH"] ?? "",
+        env,
         writable: writableFolders(settings),
       }),
   };

@@ -1,38 +1,19 @@
 // Where the program that a command word starts really lies.
-import { accessSync, constants, realpathSync, statSync } from "node:fs";
-import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { realpathSync } from "node:fs";
 import { isWithin } from "../core/path.ts";
+import type { Environment } from "../sandbox/environment.ts";
+import { findProgram } from "../sandbox/program.ts";
 
 /**
- * Whether the program lies, or is reached by a path that lies, in one of the folders (real paths) that commands may write to. A bare name is looked up
- * as a shell would on `path`; a word that starts nothing there is a builtin, or fails when it runs. A word that cannot be
- * followed counts as writable.
+ * Whether the program lies in one of the folders that commands may write to (real paths), or is reached by a path through
+ * one. A bare name that starts nothing on PATH is a builtin, or fails when it runs; a path that cannot be followed counts
+ * as writable.
  */
 export function isWritableProgram(
   word: string,
-  at: { readonly cwd: string; readonly path: string; readonly writable: readonly string[] },
+  at: { readonly cwd: string; readonly env: Environment; readonly writable: readonly string[] },
 ): boolean {
-  const inside = (place: string) => at.writable.some((folder) => isWithin(place, folder));
-  const file = word.includes("/") ? resolve(at.cwd, word) : onPath(word, at.path);
-  if (file === undefined) return false;
-  if (inside(file)) return true;
-  try {
-    return inside(realpathSync(file));
-  } catch {
-    return true;
-  }
-}
-
-function onPath(word: string, path: string): string | undefined {
-  if (word === "") return undefined;
-  return path.split(delimiter).filter(isAbsolute).map((folder) => join(folder, word)).find(isProgram);
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
+  const found = findProgram(word, at);
+  if (typeof found !== "string") return word.includes("/") || found.code === "no_folder";
+  return [found, realpathSync(found)].some((path) => at.writable.some((folder) => isWithin(path, folder)));
 }

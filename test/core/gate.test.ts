@@ -2,8 +2,17 @@ import { assertEquals } from "@std/assert";
 import { describe, test } from "bun:test";
 import fc from "fast-check";
 import type { Facts, Part, Subject } from "../../src/core/facts.ts";
-import { gateBlocks, gatesOf, gateVotes, missingEvidence } from "../../src/core/gate.ts";
-import { emptyGateState } from "../../src/core/gate_state.ts";
+import {
+  evidenceCalls,
+  failedFinish,
+  finishBlocks,
+  gateBlocks,
+  gatesOf,
+  gateVotes,
+  missingEvidence,
+  usesUp,
+} from "../../src/core/gate.ts";
+import { emptyGateState, type GateState } from "../../src/core/gate_state.ts";
 import type { Gate } from "../../src/core/policy.ts";
 import type { Matchers } from "../../src/core/rule.ts";
 import { command, part, pathGlob, root, rule, tries } from "./decide_generators.ts";
@@ -155,6 +164,198 @@ test("gateBlocks() says what is missing, gateVotes() makes it a deny", () => {
   assertEquals(gateVotes(blocks), [
     { by: "gate", effect: "deny", gate: "merge", layer: "user", at: gate.at, missing },
   ]);
+});
+
+describe("gateBlocks() says why what was gathered does not count", () => {
+  const gate = makeGate([shell("gh pr merge *")], [{ tools: ["git_diff"] }], {
+    skill: "guardian",
+    verdict: ["PASS"],
+  });
+  const mark = { call: "c1", seq: 5, tree: "t1" };
+  const pass = { outcome: "PASS", seq: 8, tree: "t1", fork: false, gates: ["merge"] };
+  const whole: GateState = {
+    ...emptyGateState,
+    marks: { "merge#0": mark },
+    verdicts: { guardian: [pass] },
+  };
+  const evidence = (why: string) => `evidence missing: evidence[0]${why === "" ? "" : ` (call c1 ${why})`}`;
+  const verdict =
+    "verdict missing: complete_skill guardian with outcome PASS, in a reply after the one that asked for the evidence";
+  const changed = "is stale: files or HEAD are not as they were; commit first, then gather";
+  const order = "is stale: something that may write or execute was started after it";
+  const voided = "was voided by the verdict after it";
+  const used = "was used up";
+  const resumed = "was before the session was resumed";
+  const without = <T extends { tree?: string }>({ tree: _, ...rest }: T) => rest;
+
+  type Row = readonly [
+    name: string,
+    state: Partial<GateState>,
+    missing: readonly string[],
+    tree?: string | undefined,
+  ];
+  const rows: readonly Row[] = [
+    ["all there", {}, [], "t1"],
+    ["all there, where content is not compared", {}, [], undefined],
+    ["nothing there", { marks: {}, verdicts: {} }, [evidence(""), verdict], "t1"],
+    ["other content", {}, [evidence(changed), verdict], "t2"],
+    ["later calls, and the same content", { staleUpTo: 9 }, [], "t1"],
+    ["later calls, and no content known now", { staleUpTo: 9 }, [evidence(order), verdict], undefined],
+    [
+      "later calls, and no content known then",
+      { staleUpTo: 9, marks: { "merge#0": without(mark) }, verdicts: { guardian: [without(pass)] } },
+      [evidence(order), verdict],
+      "t1",
+    ],
+    ["a later call as old as the evidence", { staleUpTo: 5 }, [evidence(order)], undefined],
+    ["a call before it", { staleUpTo: 4 }, [], undefined],
+    ["a call as old as the verdict", { staleUpTo: 8, marks: { "merge#0": { ...mark, seq: 9 } } }, [
+      verdict,
+    ], undefined],
+    ["used up", { usedUpTo: { merge: 9 } }, [evidence(used), verdict], "t1"],
+    ["used up just then", { usedUpTo: { merge: 5 } }, [evidence(used)], "t1"],
+    ["used up before", { usedUpTo: { merge: 4 } }, [], "t1"],
+    ["used up by another gate", { usedUpTo: { push: 9 } }, [], "t1"],
+    ["resumed", { voidUpTo: 9 }, [evidence(resumed), verdict], "t1"],
+    ["resumed between", { voidUpTo: 5 }, [evidence(resumed)], "t1"],
+    ["resumed before", { voidUpTo: 4 }, [], "t1"],
+    ["spared", { staleUpTo: 9, spared: { merge: { at: 9, floor: 4 } } }, [], undefined],
+    ["spared from where it was stale", { staleUpTo: 9, spared: { merge: { at: 9, floor: 5 } } }, [
+      evidence(order),
+    ], undefined],
+    ["spared of an earlier call", { staleUpTo: 9, spared: { merge: { at: 7, floor: 4 } } }, [
+      evidence(order),
+      verdict,
+    ], undefined],
+    ["another gate spared", { staleUpTo: 9, spared: { push: { at: 9, floor: 4 } } }, [
+      evidence(order),
+      verdict,
+    ], undefined],
+    [
+      "a refusal after the evidence",
+      { verdicts: { guardian: [{ ...pass, outcome: "FAIL", seq: 6 }, pass] } },
+      [evidence(voided)],
+      "t1",
+    ],
+    [
+      "a refusal before the evidence",
+      { verdicts: { guardian: [{ ...pass, outcome: "FAIL", seq: 4 }, pass] } },
+      [],
+      "t1",
+    ],
+    [
+      "a refusal at last",
+      { verdicts: { guardian: [pass, { ...pass, outcome: "FAIL", seq: 9 }] } },
+      [evidence(voided), verdict],
+      "t1",
+    ],
+    [
+      "a verdict for another gate",
+      { verdicts: { guardian: [{ ...pass, gates: ["push"] }] } },
+      [verdict],
+      "t1",
+    ],
+    ["a verdict on other content", { verdicts: { guardian: [{ ...pass, tree: "t2" }] } }, [verdict], "t1"],
+    ["a verdict of another skill", { verdicts: { other: [pass] } }, [verdict], "t1"],
+    [
+      "a near call after it",
+      { marks: {}, nearly: { "merge#0": { call: "c1", why: "it failed (exit)" } } },
+      [evidence("is none: it failed (exit)")],
+      "t1",
+    ],
+    ["a near call beside one that counts", { nearly: { "merge#0": { call: "c9", why: "x" } } }, [], "t1"],
+  ];
+  for (const [name, state, missing, tree] of rows) {
+    test(name, () => {
+      assertEquals(
+        gateBlocks([gate], { ...whole, ...state }, merge, root, tree),
+        missing.length === 0 ? [] : [{ gate, missing }],
+      );
+    });
+  }
+
+  test("a verdict that a fork must give", () => {
+    const forked: Gate = { ...gate, by: "fork" };
+    const wanted = verdict.replace("PASS,", "PASS, by a fork of the skill,");
+    assertEquals(gateBlocks([forked], whole, merge, root, "t1"), [{ gate: forked, missing: [wanted] }]);
+    const given = { ...whole, verdicts: { guardian: [{ ...pass, fork: true }] } };
+    assertEquals(gateBlocks([forked], given, merge, root, "t1"), []);
+    assertEquals(gateBlocks([gate], given, merge, root, "t1"), []);
+  });
+
+  test("a verdict alone, of several", () => {
+    const alone: Gate = { ...gate, evidence: [], verdict: ["PASS", "OK"] };
+    assertEquals(gateBlocks([alone], emptyGateState, merge, root), [{
+      gate: alone,
+      missing: ["verdict missing: complete_skill guardian with outcome PASS or OK"],
+    }]);
+  });
+
+  test("a verdict without a skill, or a skill without a verdict, is not waited for", () => {
+    const { skill: _skill, verdict: _verdict, ...plain } = gate;
+    for (const waits of [{ ...plain, skill: "guardian" }, { ...plain, verdict: ["PASS"] }]) {
+      const refused = { guardian: [{ ...pass, outcome: "FAIL", seq: 9 }] };
+      assertEquals(gateBlocks([waits], { ...whole, verdicts: refused }, merge, root, "t1"), []);
+    }
+  });
+
+  test("evidenceCalls() names the calls in the order of the patterns", () => {
+    const two: Gate = { ...gate, evidence: [...gate.evidence, ...gate.evidence, ...gate.evidence] };
+    const marks = { "merge#2": { call: "c3", seq: 1 }, "merge#0": mark };
+    assertEquals(evidenceCalls(two, { ...whole, marks }), ["c1", "c3"]);
+  });
+});
+
+describe("a gate on the end of a turn", () => {
+  const gate: Gate = {
+    ...makeGate([], [{ tools: ["git_diff"] }], { skill: "guardian", verdict: ["PASS", "FAIL"] }),
+    finish: { retries: 3 },
+  };
+  const given = (outcome: string): GateState => ({
+    ...emptyGateState,
+    marks: { "merge#0": { call: "c1", seq: 1, tree: "t1" } },
+    verdicts: { guardian: [{ outcome, seq: 2, tree: "t1", fork: false, gates: ["merge"] }] },
+  });
+  const call: Gate = { ...makeGate([shell("gh pr merge *")], [{ tools: ["git_diff"] }]), id: "call" };
+
+  test("finishBlocks() are those that are not met", () => {
+    assertEquals(
+      finishBlocks([gate, call], emptyGateState, undefined).map((b) => [b.gate.id, b.missing.length]),
+      [
+        ["merge", 2],
+      ],
+    );
+    assertEquals(finishBlocks([gate, call], given("FAIL"), "t1"), []);
+    assertEquals(finishBlocks([gate], given("FAIL"), "t2").map((b) => b.missing.length), [2]);
+  });
+
+  test("guards no call", () => assertEquals(gateBlocks([gate], emptyGateState, merge, root), []));
+
+  test("failedFinish() is the first whose newest verdict is FAIL", () => {
+    assertEquals(failedFinish([call, gate], given("FAIL")), gate);
+    assertEquals(failedFinish([call, gate], given("PASS")), undefined);
+    assertEquals(failedFinish([{ ...call, skill: "guardian", verdict: ["FAIL"] }], given("FAIL")), undefined);
+    assertEquals(failedFinish([gate], emptyGateState), undefined);
+  });
+});
+
+describe("usesUp() is true of what may have had its effect", () => {
+  const rows: readonly (readonly [name: string, outcome: Parameters<typeof usesUp>[0], used: boolean])[] = [
+    ["a good end", { ok: true }, true],
+    ["a good end with a code", { ok: true, code: "exit" }, true],
+    ["no reason given", { ok: false }, true],
+    ["a time limit", { ok: false, code: "timeout" }, true],
+    ["a cancel", { ok: false, code: "cancelled" }, true],
+    ["too much output", { ok: false, code: "output_limit" }, true],
+    ["a tool that threw", { ok: false, code: "tool_failed" }, true],
+    ["a status", { ok: false, code: "exit", data: { exit: 1 } }, false],
+    ["a signal", { ok: false, code: "exit", data: { exit: null, signal: "SIGKILL" } }, true],
+    ["an end of which nothing is known", { ok: false, code: "exit" }, true],
+    ["an end with other data", { ok: false, code: "exit", data: null }, true],
+    ["an end with a text", { ok: false, code: "exit", data: "1" }, true],
+    ["another fault", { ok: false, code: "not_found" }, false],
+  ];
+  for (const [name, outcome, used] of rows) test(name, () => assertEquals(usesUp(outcome), used));
 });
 
 // ---- histories ----------------------------------------------------------------------------------------------------

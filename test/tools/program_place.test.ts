@@ -45,7 +45,7 @@ describe("isWritableProgram()", () => {
       const path = [`${top}/bin`, "relative", `${top}/late`].join(":");
       const found = isWritableProgram(word.replace("{top}", top), {
         cwd: join(top, "ws"),
-        path,
+        env: { PATH: path },
         writable: [join(top, "ws")],
       });
       assertEquals(found, writable);
