@@ -9,7 +9,8 @@ import { plural } from "../../core/plural.ts";
 import { escapeLine, escapeTerminal } from "../../core/text.ts";
 import { sessionsFolder } from "../../load/locate.ts";
 import { type ChainReport, checkChain } from "../../store/chain.ts";
-import { listSessions, logPath, readLog } from "../../store/session_log.ts";
+import { forksOf, linkFaults } from "../../store/fork_links.ts";
+import { listSessions, logPath, readFirstEvent, readLog } from "../../store/session_log.ts";
 import {
   type CommandModule,
   type Context,
@@ -26,13 +27,16 @@ export const session: CommandModule = {
     command.description("read and check the record of past runs");
     withDir(command.command("list")).description("sessions, the newest first")
       .option("--limit <n>", "at most so many", positiveInteger, 50)
+      .option("--forks", "also the forks of sessions")
       .action(async (options) => done(await guarded(context, options, (dir) => list(context, dir, options))));
     withDir(command.command("show <id>")).description("what happened in a session")
       .option("--events", "every event as its log line")
       .action(async (id, options) =>
         done(await guarded(context, options, (dir) => show(context, dir, id, options)))
       );
-    withDir(command.command("verify [id]")).description("check the hash chain of one session, or of all")
+    withDir(command.command("verify [id]")).description(
+      "check the hash chain of one session and its forks, or of all",
+    )
       .action(async (id, options) =>
         done(await guarded(context, options, (dir) => verify(context, dir, id, options)))
       );
@@ -91,8 +95,24 @@ function checkLog(path: string): ChainReport {
   }
 }
 
-function list(context: Context, dir: string, options: DirOptions & { readonly limit: number }): number {
-  const rows = listSessions(dir).slice(0, options.limit).map((s) => {
+// One that does not begin soundly may be anything: it is listed.
+function isFork(path: string): boolean {
+  try {
+    const first = readFirstEvent(path);
+    return first?.type === "session.started" && first.data.parent !== undefined;
+  } catch (error) {
+    if (error instanceof LogFailure) return false;
+    throw error;
+  }
+}
+
+function list(
+  context: Context,
+  dir: string,
+  options: DirOptions & { readonly limit: number; readonly forks?: boolean },
+): number {
+  const listed = listSessions(dir).filter((s) => options.forks === true || !isFork(s.path));
+  const rows = listed.slice(0, options.limit).map((s) => {
     const { events, damage } = checkLog(s.path);
     const first = events.find((e) => e.type === "user.message");
     const state = replay(events);
@@ -105,6 +125,8 @@ function list(context: Context, dir: string, options: DirOptions & { readonly li
       damaged: damage !== undefined,
       workspace: state.facts?.workspace ?? "",
       message: first?.type === "user.message" ? first.data.content : "",
+      ...(state.facts?.parent === undefined ? {} : { parent: state.facts.parent }),
+      forks: forksOf(events),
       log: s.path,
     };
   });
@@ -114,7 +136,8 @@ function list(context: Context, dir: string, options: DirOptions & { readonly li
   }
   if (rows.length === 0) context.output.note(`no sessions in ${dir}`);
   for (const row of rows) {
-    const state = row.damaged ? " DAMAGED" : row.open ? " open" : "";
+    const state = (row.damaged ? " DAMAGED" : row.open ? " open" : "") +
+      (row.parent === undefined ? "" : ` fork of ${escapeLine(row.parent.session)}`);
     const message = escapeLine(row.message);
     context.output.result(
       `${row.id}  ${row.startedAt}  ${plural(row.turns, "turn")}  ${plural(row.events, "event")}${state}  ${
@@ -153,13 +176,16 @@ function describe(context: Context, event: Event): readonly string[] {
   switch (event.type) {
     case "session.started":
     case "session.resumed": {
-      const { policy, model, provider, workspace } = event.data;
+      const { policy, model, provider, workspace, parent } = event.data;
       const name = escapeLine(policy.name ?? "(unnamed policy)");
       return [
         paint.bold(`${event.type === "session.started" ? "started" : "resumed"} ${event.ts}`),
         `  policy ${name} ${policy.revision.slice(0, 12)}, model ${
           escapeLine(`${provider}/${model}`)
         }, workspace ${escapeLine(workspace)}`,
+        ...(parent === undefined
+          ? []
+          : [`  fork of ${escapeLine(parent.session)} for the skill ${escapeLine(parent.skill)}`]),
       ];
     }
     case "user.message":
@@ -180,14 +206,31 @@ function describe(context: Context, event: Event): readonly string[] {
   }
 }
 
+function withForks(dir: string, id: string): readonly { readonly id: string; readonly path: string }[] {
+  const path = logPath(dir, id);
+  const forks = forksOf(checkLog(path).events).flatMap((fork) => {
+    try {
+      return [{ id: fork, path: logPath(dir, fork) }];
+    } catch (error) {
+      // One that is not there shows in the links of the session.
+      if (error instanceof LogFailure) return [];
+      throw error;
+    }
+  });
+  return [{ id, path }, ...forks];
+}
+
 function verify(context: Context, dir: string, id: string | undefined, options: DirOptions): number {
   const paths = id === undefined
     ? listSessions(dir).map((s) => ({ id: s.id, path: s.path }))
-    : [{ id, path: logPath(dir, id) }];
+    : withForks(dir, id);
   const reports = paths.map(({ id, path }) => {
     const report = checkLog(path);
     const torn = report.tornBytes > 0 ? `torn: ${report.tornBytes} bytes after the last event` : undefined;
-    const fault = report.damage === undefined ? torn : `line ${report.damage.line}: ${report.damage.message}`;
+    const [link] = report.damage === undefined ? linkFaults(dir, report.events) : [];
+    const fault = report.damage === undefined
+      ? torn ?? link
+      : `line ${report.damage.line}: ${report.damage.message}`;
     return {
       id,
       path,
