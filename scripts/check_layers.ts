@@ -17,7 +17,7 @@ const table: { readonly [layer: string]: Rule } = {
   agent: { own: ["core"], outside: [] },
   provider: { own: ["core", "agent", "load"], outside: ["@anthropic-ai/sdk", "valibot", "node:"] },
   shell: { own: ["core"], outside: ["unbash"] },
-  sandbox: { own: ["core"], outside: ["node:"] },
+  sandbox: { own: ["core"], outside: ["node:", "bun:ffi"] },
   tools: {
     own: ["core", "disk", "shell", "sandbox"],
     types: ["agent"],
@@ -30,7 +30,7 @@ const table: { readonly [layer: string]: Rule } = {
     own: ["core", "load", "agent", "provider", "tools", "store", "runtime", "shell", "sandbox", "mcp"],
     outside: ["node:", "commander", "picocolors", "valibot"],
   },
-  main: { own: ["cli"], outside: ["node:process"] },
+  main: { own: ["cli", "sandbox"], outside: ["node:process"] },
 };
 /** In core these would be I/O, time or chance; the type checker alone does not catch them. */
 const impure =

@@ -1,6 +1,7 @@
 // The one place where Writ starts a process: no shell, own group, own deadline, bounded output, nothing left behind.
 import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { closeSync, openSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf, messageOf } from "../core/thrown.ts";
@@ -9,10 +10,14 @@ import { cappedText } from "./capped_text.ts";
 import type { Environment } from "./environment.ts";
 import { familyMark, familyOf, holdFamily, isFamilyAlive, signalFamily } from "./process_family.ts";
 import { findProgram, type NoProgram } from "./program.ts";
+import type { BoxPlan } from "./box_plan.ts";
+import { enclose, type Enclosed, type Walls } from "./walls.ts";
 
 export type RunOptions = {
   readonly cwd: string;
   readonly env: Environment;
+  /** Absent: the program runs as Writ itself does. */
+  readonly box?: Box;
   /** Absent: the child reads from /dev/null. */
   readonly stdin?: string | Uint8Array;
   readonly timeoutMs: number;
@@ -24,6 +29,9 @@ export type RunOptions = {
   /** From the polite signal to the other one; 2 s unless said otherwise. */
   readonly killGraceMs?: number;
 };
+
+/** Where a program runs, and what builds that place. */
+export type Box = { readonly plan: BoxPlan; readonly walls: Walls };
 
 export type RunFailure = {
   readonly code: NoProgram["code"] | "spawn_failed";
@@ -43,6 +51,8 @@ export type RunResult = {
   /** Something is missing from the middle of stdout or stderr. */
   readonly cut: boolean;
   readonly durationMs: number;
+  /** Protected files that it made and that were removed. */
+  readonly removed: readonly string[];
   /** Set when it never started. */
   readonly failure?: RunFailure;
 };
@@ -64,10 +74,12 @@ export async function run(argv: readonly [string, ...string[]], options: RunOpti
   const program = findProgram(argv[0], options);
   if (typeof program !== "string") return { ...nothing, failure: program, durationMs: took() };
   const mark = familyMark(randomUUID());
-  const started = start(program, argv, { ...options.env, [mark.name]: mark.value }, {
-    cwd: options.cwd,
-    stdin: options.stdin === undefined ? "none" : { given: options.stdin },
-  });
+  const call = callOf(program, argv, options);
+  const started = start(
+    call,
+    { ...options.env, [mark.name]: mark.value },
+    options.stdin === undefined ? "none" : { given: options.stdin },
+  );
   if ("code" in started) return { ...nothing, failure: started, durationMs: took() };
   const { child, exited } = started;
   const family = familyOf(child.pid ?? 0, mark);
@@ -98,6 +110,7 @@ export async function run(argv: readonly [string, ...string[]], options: RunOpti
       cancelled: reason === "cancel",
       flooded: reason === "flood",
       durationMs: took(),
+      removed: call.leave(),
     };
   } finally {
     release();
@@ -107,6 +120,7 @@ export async function run(argv: readonly [string, ...string[]], options: RunOpti
 export type OpenOptions = {
   readonly cwd: string;
   readonly env: Environment;
+  readonly box?: Box;
   /** What it writes to stdout, as it comes. */
   onOutput(chunk: Uint8Array): void;
 };
@@ -134,10 +148,8 @@ export function open(
   const program = findProgram(argv[0], options);
   if (typeof program !== "string") return program;
   const mark = familyMark(randomUUID());
-  const started = start(program, argv, { ...options.env, [mark.name]: mark.value }, {
-    cwd: options.cwd,
-    stdin: "open",
-  });
+  const call = callOf(program, argv, options);
+  const started = start(call, { ...options.env, [mark.name]: mark.value }, "open");
   if ("code" in started) return started;
   const { child, exited } = started;
   const family = familyOf(child.pid ?? 0, mark);
@@ -156,6 +168,7 @@ export function open(
     child.stdout?.destroy();
     child.stderr?.destroy();
     release();
+    call.leave();
     return end;
   });
   return {
@@ -190,6 +203,7 @@ const nothing = {
   cancelled: false,
   flooded: false,
   cut: false,
+  removed: [],
 } as const;
 
 type Ended = { readonly exit: number | null; readonly signal: string | null };
@@ -197,19 +211,26 @@ type Exited = Promise<Ended | RunFailure>;
 
 type Stdin = { readonly given: string | Uint8Array } | "none" | "open";
 
-function start(
+function callOf(
   program: string,
   argv: readonly string[],
-  env: Environment,
-  options: { readonly cwd: string; readonly stdin: Stdin },
-) {
-  const stdio: StdioOptions = [options.stdin === "none" ? "ignore" : "pipe", "pipe", "pipe"];
+  { cwd, box }: { readonly cwd: string; readonly box?: Box },
+): Enclosed {
+  const call = { program, argv, cwd };
+  return box === undefined ? { ...call, files: [], leave: () => [] } : enclose(box.walls, box.plan, call);
+}
+
+function start(call: Enclosed, env: Environment, stdin: Stdin) {
+  const { program, argv } = call;
+  const files: number[] = [];
   let child: ChildProcess;
   try {
+    for (const file of call.files) files.push(openSync(file, "r"));
+    const stdio: StdioOptions = [stdin === "none" ? "ignore" : "pipe", "pipe", "pipe", ...files];
     child = spawn(program, argv.slice(1), {
       // As written, so that messages of the program are the same on every machine.
       argv0: argv[0],
-      cwd: options.cwd,
+      cwd: call.cwd,
       env,
       stdio,
       detached: true,
@@ -217,6 +238,8 @@ function start(
     });
   } catch (error) {
     return spawnFailure(program, error);
+  } finally {
+    for (const fd of files) closeSync(fd);
   }
   const exited: Exited = new Promise((done) => {
     child.once("error", (error) => done(spawnFailure(program, error)));
@@ -224,7 +247,7 @@ function start(
   });
   // A child that does not read its input is no failure of ours.
   child.stdin?.on("error", () => {});
-  if (typeof options.stdin === "object") child.stdin?.end(options.stdin.given);
+  if (typeof stdin === "object") child.stdin?.end(stdin.given);
   return { child, exited };
 }
 

@@ -39,6 +39,7 @@ const calm = {
   cancelled: false,
   flooded: false,
   cut: false,
+  removed: [],
 };
 
 describe("run() to a normal end", () => {
