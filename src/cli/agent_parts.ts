@@ -29,6 +29,7 @@ import { stableText } from "./stable_text.ts";
 /** What of the session's own folder and secrets an agent touches. */
 export type AgentSite = {
   readonly forks: Agent["forks"];
+  readonly serverTools: Agent["serverTools"];
   onKey(key: string): void;
   readonly keepBefore: ToolContext["keepBefore"];
   /** For texts that reach the model without having been an event. */
@@ -73,7 +74,7 @@ export async function makeAgent(
       forks: site.forks,
       model: model.value,
       tools: builtinTools,
-      serverTools: [],
+      serverTools: site.serverTools,
       commandTools: (skill) => commandTools(skill),
       installed: new Map(),
       approver: options.approver,
@@ -110,7 +111,7 @@ export function placeOf(settings: Pick<Settings, "policy" | "surroundings">): Pl
   };
 }
 
-function shellOf(context: Context, settings: Settings): ShellSettings {
+export function shellOf(context: Context, settings: Settings): ShellSettings {
   const { shell } = settings.policy.tools;
   return {
     env: childEnvironment(context.host.env, {

@@ -8,6 +8,7 @@ import {
   mergeCatalog,
   missingForced as findMissing,
 } from "../core/catalog.ts";
+import { listedToolNames } from "../core/mcp.ts";
 import { builtinTools } from "../core/tool_names.ts";
 import { assetFolder, isCompiled } from "../load/assets.ts";
 import { skillFolders, stateFolder } from "../load/locate.ts";
@@ -25,8 +26,14 @@ export type LoadedCatalog = {
   readonly warnings: readonly SkillProblem[];
 };
 
-/** What the workspace brings counts only when it is trusted. */
-export function loadCatalog(settings: Pick<Settings, "policy" | "surroundings" | "trusted">): LoadedCatalog {
+/**
+ * What the workspace brings counts only when it is trusted. `lacking`: tools of servers that are not to be had, and why; until
+ * a session has asked the servers, those of the policy's list count as there.
+ */
+export function loadCatalog(
+  settings: Pick<Settings, "policy" | "surroundings" | "trusted">,
+  lacking: ReadonlyMap<string, string> = new Map(),
+): LoadedCatalog {
   const { policy, surroundings, trusted } = settings;
   const site = indexSite(settings);
   const scans = policy.skills.sources.flatMap((source): Scan[] => {
@@ -40,7 +47,11 @@ export function loadCatalog(settings: Pick<Settings, "policy" | "surroundings" |
   const problems = scans.flatMap((s) => s.problems);
   const merged = mergeCatalog(scans.flatMap((s) => s.skills), {
     ...policy.skills,
-    knownTools: new Set(builtinTools),
+    knownTools: new Set([
+      ...builtinTools,
+      ...listedToolNames(policy.mcpServers).filter((name) => !lacking.has(name)),
+    ]),
+    lacking,
   });
   const broken = problems.filter((p) => p.severity === "error");
   return {

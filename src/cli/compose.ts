@@ -11,6 +11,7 @@ import type { Mode } from "../core/facts.ts";
 import { sameReach } from "../core/model_choice.ts";
 import type { ModelSettings } from "../core/policy.ts";
 import type { Loaded, Problem } from "../core/problem.ts";
+import type { SessionState } from "../core/session.ts";
 import { sessionsFolder } from "../load/locate.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { beforeImages } from "../store/before_images.ts";
@@ -22,7 +23,8 @@ import type { Context } from "./command.ts";
 import { forkLogs } from "./fork_logs.ts";
 import type { ScriptReply } from "../provider/script.ts";
 import type { SessionRef } from "./result.ts";
-import { collectSecrets } from "./secrets.ts";
+import { openServers, type SessionServers } from "./mcp_servers.ts";
+import { collectSecrets, type Secrets } from "./secrets.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
 
@@ -62,7 +64,8 @@ export type Session = {
   /** Another model for the turns to come, reached as the one before. */
   useModel(model: ModelSettings): void;
   ref(): SessionRef;
-  close(): void;
+  /** Ends the servers as well. */
+  close(): Promise<void>;
 };
 
 /** Problems mean that nothing ran and, save for a log that was there before, nothing was written. */
@@ -104,7 +107,7 @@ async function start(
   context: Context,
   settings: Settings,
   options: SessionOptions,
-  catalog: LoadedCatalog,
+  found: LoadedCatalog,
   opened: Opened & { readonly id: string },
 ): Promise<Loaded<Session>> {
   const refuse = (problems: readonly Problem[]): Loaded<Session> => {
@@ -121,6 +124,43 @@ async function start(
     initial.facts,
   );
   if (elsewhere !== undefined) return refuse([elsewhere]);
+  const servers = await openServers(context, settings, { onKey: secrets.add, redact: secrets.redact });
+  if (!servers.ok) return refuse(servers.problems);
+  let started: Loaded<Session> | undefined;
+  try {
+    const catalog = servers.value.lacking.size === 0 ? found : loadCatalog(settings, servers.value.lacking);
+    const missing = missingForced(settings.policy, catalog);
+    started = missing.length > 0 ? refuse(missing) : await begin(context, settings, options, {
+      catalog,
+      opened,
+      initial,
+      secrets,
+      servers: servers.value,
+      refuse,
+    });
+    return started;
+  } finally {
+    if (started?.ok !== true) await servers.value.close();
+  }
+}
+
+/** What a session stands on when its servers are there. */
+type Ground = {
+  readonly catalog: LoadedCatalog;
+  readonly opened: Opened & { readonly id: string };
+  readonly initial: SessionState;
+  readonly secrets: Secrets;
+  readonly servers: SessionServers;
+  refuse(problems: readonly Problem[]): Loaded<Session>;
+};
+
+async function begin(
+  context: Context,
+  settings: Settings,
+  options: SessionOptions,
+  { catalog, opened, initial, secrets, servers: first, refuse }: Ground,
+): Promise<Loaded<Session>> {
+  let servers = first;
   const recorder = createRecorder({
     log: opened.log,
     clock: options.fixed?.clock ?? systemClock,
@@ -136,10 +176,13 @@ async function start(
       listeners: options.listeners,
     }),
     onKey: secrets.add,
-    keepBefore: beforeImages(join(dirname(opened.log.path), "before")),
     redact: secrets.redact,
+    keepBefore: beforeImages(join(dirname(opened.log.path), "before")),
   };
-  const made = await makeAgent(context, settings, options, catalog, recorder, site);
+  const made = await makeAgent(context, settings, options, catalog, recorder, {
+    ...site,
+    serverTools: servers.tools,
+  });
   if (!made.ok) return refuse(made.problems);
   let agent = made.value;
   let current = { settings, catalog };
@@ -147,7 +190,7 @@ async function start(
     facts: factsOf(context, settings, options),
     resumed: opened.events.length > 0,
     ...(opened.recovered === undefined ? {} : { recovered: opened.recovered }),
-    skillFaults: catalog.errors,
+    skillFaults: [...servers.faults, ...catalog.errors],
     omitted: omissions(agent.shown, settings.policy),
   });
   if (problems.length > 0) return refuse(problems);
@@ -160,15 +203,31 @@ async function start(
     async adopt(next) {
       const changed = next.policy.revision !== agent.policy.revision;
       const sameText = !changed && next.trusted === current.settings.trusted;
-      const nextCatalog = loadCatalog(next);
+      const kept = servers.fits(next);
+      const reached = kept ? undefined : await openServers(context, next, site);
+      if (reached?.ok === false) return reached.problems;
+      const nextServers = reached?.value ?? servers;
+      const leave = async (problems: readonly Problem[]) => {
+        await reached?.value.close();
+        return problems;
+      };
+      const nextCatalog = loadCatalog(next, nextServers.lacking);
       if (sameText && !differs(current.catalog, nextCatalog)) return [];
       const missing = missingForced(next.policy, nextCatalog);
-      if (missing.length > 0) return missing;
-      const remade = await makeAgent(context, next, options, nextCatalog, recorder, site);
-      if (!remade.ok) return remade.problems;
+      if (missing.length > 0) return await leave(missing);
+      const remade = await makeAgent(context, next, options, nextCatalog, recorder, {
+        ...site,
+        serverTools: nextServers.tools,
+      });
+      if (!remade.ok) return await leave(remade.problems);
       if (changed) {
         secrets.use(next.policy);
         recorder.emit("policy.changed", { from: agent.policy.revision, to: next.policy.revision });
+      }
+      if (!kept) {
+        for (const fault of nextServers.faults) recorder.emit("skill.registry_error", fault);
+        await servers.close();
+        servers = nextServers;
       }
       const sameModel = sameReach(next.policy.model, agent.policy.model);
       const news = catalogNews(agent, remade.value, sameText ? "kept" : "new");
@@ -200,7 +259,10 @@ async function start(
       hash: recorder.state.hash,
       skills: Object.keys(recorder.state.recent),
     }),
-    close: () => opened.log.close(),
+    async close() {
+      opened.log.close();
+      await servers.close();
+    },
   };
   return { ok: true, value: session, problems: [] };
 }

@@ -21,6 +21,7 @@ export function doubts(settings: Settings, loaded: LoadedCatalog): readonly Prob
     ...absentFolders(settings),
     ...absentScript(settings),
     ...refusedCommands(settings),
+    ...refusedServers(settings),
     ...cutInstructions(settings),
   ];
 }
@@ -141,6 +142,20 @@ function cutInstructions({ policy, trusted, cwd }: Settings): Problem[] {
       hint:
         "32 KiB of one instruction file are read, and 128 KiB of all; keep what is needed for some tasks only in a skill",
     }]
+  );
+}
+
+function refusedServers({ policy }: Settings): Problem[] {
+  if (policy.sandbox.mode !== "required") return [];
+  return policy.mcpServers.filter((s) => s.reach.kind === "command" && s.tools.length > 0).map((server) =>
+    warning(
+      "no-sandbox",
+      `the server \`${server.name}\` is a program, and none is started while \`sandbox.mode\` is \`required\``,
+      server.at,
+      {
+        hint: 'this version has no sandbox: read `writ help sandbox` before you set `sandbox.mode` to "off"',
+      },
+    )
   );
 }
 

@@ -7,7 +7,8 @@ import { type Cause, showCause } from "../core/decision.ts";
 import { explain, explainParts, type Explanation, type PartExplanation } from "../core/explain.ts";
 import type { Facts, Mode } from "../core/facts.ts";
 import { emptyGateState } from "../core/gate_state.ts";
-import { sessionForced } from "../core/policy.ts";
+import { listedToolNames, type McpServer } from "../core/mcp.ts";
+import { type Policy, sessionForced } from "../core/policy.ts";
 import type { Args } from "../core/message.ts";
 import type { TriggerKind } from "../core/event.ts";
 import type { Skill } from "../core/skill.ts";
@@ -63,7 +64,7 @@ export async function explainCall(
   });
   const standing = standingFor(facts);
   const explanation = explain(facts, decide(policy.layers, facts, standing));
-  const offered = tool.engine === true || owner !== undefined || policy.tools.enabled.includes(tool.name);
+  const server = policy.mcpServers.find((s) => listedToolNames([s]).includes(tool.name));
   return {
     ...explanation,
     args,
@@ -71,12 +72,19 @@ export async function explainCall(
     sourcedBy,
     parts: explainParts(policy.layers, facts, standing),
     nearMisses: nearMisses({ layers: policy.layers, facts, standing, home: place.home }),
-    notes: owner !== undefined
-      ? [`\`${tool.name}\` is offered only while the skill \`${owner.name}\` is active`]
-      : offered
-      ? []
-      : [`\`${tool.name}\` is not in \`tools.enabled\` of this policy: no model is offered it`],
+    notes: notesOn(policy, tool, owner, server),
   };
+}
+
+function notesOn(policy: Policy, tool: Tool, owner: Skill | undefined, server: McpServer | undefined) {
+  if (owner !== undefined) {
+    return [`\`${tool.name}\` is offered only while the skill \`${owner.name}\` is active`];
+  }
+  if (server !== undefined) {
+    return [`the server \`${server.name}\` was not started: whether it takes these arguments is not known`];
+  }
+  if (tool.engine === true || policy.tools.enabled.includes(tool.name)) return [];
+  return [`\`${tool.name}\` is not in \`tools.enabled\` of this policy: no model is offered it`];
 }
 
 function forcedSkills(settings: Settings): readonly StandingSkill[] {

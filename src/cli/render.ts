@@ -22,12 +22,15 @@ export function renderEvent(event: Event, paint: Output["paint"]): readonly stri
     }
     case "skill.skipped":
       return [paint.yellow(`● skill ${line(event.data.name)} skipped: ${line(event.data.reason)}`)];
-    case "skill.registry_error":
-      return [
-        paint.yellow(
-          `● skill not available: ${line(event.data.path)}: ${line(event.data.message)} [${event.data.code}]`,
-        ),
-      ];
+    case "skill.registry_error": {
+      const { path, code, message } = event.data;
+      // A fault of a server speaks for itself; that of a skill says what is wrong with the file.
+      const server = code.startsWith("server-") && !path.endsWith("SKILL.md");
+      const told = server
+        ? `● ${line(message)} (${line(path)})`
+        : `● skill not available: ${line(path)}: ${line(message)}`;
+      return [paint.yellow(`${told} [${code}]`)];
+    }
     case "fork.started":
       return [
         paint.cyan(`● skill ${line(event.data.skill)} as a fork`) +

@@ -10,7 +10,7 @@ export type Absent = {
   readonly name: string;
   readonly tier: SkillTier;
   readonly file: string;
-  /** `disabled`, `duplicate-name`, `duplicate-tool`, `allowed-tools-missing`, `allowed-tools-wildcard`, `tools-missing`,
+  /** `disabled`, `duplicate-name`, `duplicate-tool`, `allowed-tools-missing`, `allowed-tools-wildcard`, `tools-missing`, `server-down`,
    * `forced-tier`. */
   readonly code: string;
   readonly reason: string;
@@ -32,6 +32,8 @@ export type CatalogError = { readonly path: string; readonly code: string; reado
 export type CatalogRules = Pick<SkillSettings, "forced" | "disabled" | "undeclaredTools"> & {
   /** Names of the tools that exist; absent: `tools` of a skill is not checked. */
   readonly knownTools?: ReadonlySet<string>;
+  /** Tools that would exist if their server were not down: why each does not. */
+  readonly lacking?: ReadonlyMap<string, string>;
 };
 
 const tierRank: Readonly<Record<SkillTier, number>> = { builtin: 0, machine: 1, user: 2, project: 3 };
@@ -213,6 +215,8 @@ function findFault(
   const missing = known === undefined
     ? []
     : skill.requires.filter((entry) => !skill.tools.some((t) => t.name === entry) && !exists(entry, known));
+  const down = missing.map((entry) => whyLacking(entry, rules.lacking)).find((why) => why !== undefined);
+  if (down !== undefined) return { code: "server-down", reason: `it needs a tool of a server: ${down}` };
   if (missing.length > 0) {
     return {
       code: "tools-missing",
@@ -222,6 +226,11 @@ function findFault(
     };
   }
   return undefined;
+}
+
+function whyLacking(entry: string, lacking: CatalogRules["lacking"]): string | undefined {
+  const { tool } = mapToolName(entry);
+  return [...lacking ?? []].find(([name]) => wildcard(tool, name))?.[1];
 }
 
 function exists(entry: string, known: ReadonlySet<string>): boolean {

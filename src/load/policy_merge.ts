@@ -13,7 +13,7 @@ import { resolvePath } from "./locate.ts";
 import { lazyPattern } from "./pattern.ts";
 import type { PolicyFile } from "./policy_file.ts";
 import { compileForced, type ForcedParts, unreachableVerdicts } from "./policy_forced.ts";
-import { compileServers } from "./policy_mcp.ts";
+import { compileServers, secretFiles } from "./policy_mcp.ts";
 import { compileLayers, duplicateIds, ruleContexts, undelegated } from "./policy_layers.ts";
 import { pathPattern } from "./policy_matchers.ts";
 import { mergeChoices, pricesOf, unpriced } from "./policy_models.ts";
@@ -87,7 +87,11 @@ export function mergePolicy(input: MergeInput): MergeResult {
     skills,
     layers,
     gates: forced.gates,
-    protect: mergeProtect(settings, input, skills.sources, [modelFile(model), auditDir]),
+    protect: mergeProtect(settings, input, skills.sources, [
+      modelFile(model),
+      auditDir,
+      ...secretFiles(mcpServers),
+    ]),
     instructions,
     trust: trustSetting(settings),
     sandbox: mergeSandbox(settings),

@@ -83,7 +83,7 @@ async function talk(context: Context, options: TurnOptions): Promise<number> {
     return await loop({ context, options, session, terminal, interrupt, model: options.model });
   } finally {
     writeHistory(historyFile, terminal.history);
-    session?.close();
+    await session?.close();
     terminal.close();
     interrupt.stop();
   }

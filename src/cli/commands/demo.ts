@@ -86,7 +86,7 @@ async function show(context: Context, options: DemoOptions): Promise<number> {
     const stopped = await play(output, session, () => interrupt.next());
     return stopped ?? report(context, session, stage, options);
   } finally {
-    session?.close();
+    await session?.close();
     terminal?.close();
     interrupt.stop();
   }

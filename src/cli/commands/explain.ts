@@ -5,6 +5,7 @@ import { exitCodes } from "../../core/outcome.ts";
 import { isObject } from "../../core/text.ts";
 import { selectByPattern } from "../../core/trigger.ts";
 import { systemNetwork } from "../../runtime/network.ts";
+import { listedTools } from "../../mcp/server_tools.ts";
 import { checkArguments } from "../../tools/arguments.ts";
 import { mainArgument } from "../../core/tool_names.ts";
 import { builtinTools, toolNames } from "../../tools/registry.ts";
@@ -75,16 +76,21 @@ async function explainOne(
 
 type Named = { readonly tool: Tool; readonly owner?: Skill };
 
-// A built-in tool by its name, a skill's tool by its identity; or why there is none.
+// A built-in tool or one that the policy lists of a server by its name, a skill's tool by its identity; or why there is none.
 function findTool(settings: Settings, name: string): Named | string {
   const builtin = builtinTools.find((t) => t.name === name);
   if (builtin !== undefined) return { tool: builtin };
+  const servers = listedTools(settings.policy.mcpServers);
+  const listed = servers.find((t) => t.name === name);
+  if (listed !== undefined) return { tool: listed };
   const skills = /^skill\./.test(name) ? loadCatalog(settings).catalog.items : [];
   const all = skills.flatMap((owner) => commandTools(owner).map((tool) => ({ tool, owner })));
   const found = all.find((t) => identityOf(t.tool) === name);
   if (found !== undefined) return found;
   const known = all.length === 0
-    ? `${toolNames.join(", ")}, and those of skills as \`skill.NAME.TOOL\``
+    ? `${
+      [...toolNames, ...servers.map((t) => t.name)].join(", ")
+    }, and those of skills as \`skill.NAME.TOOL\``
     : all.map((t) => identityOf(t.tool)).join(", ");
   return `no tool \`${name}\`; tools: ${known}`;
 }

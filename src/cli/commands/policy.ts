@@ -3,6 +3,7 @@
 import { plural } from "../../core/plural.ts";
 import { resolve } from "node:path";
 import { gateLabel } from "../../core/gate_label.ts";
+import { type McpServer, serverToolName } from "../../core/mcp.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { isError, type Problem, showPosition, showProblems } from "../../core/problem.ts";
 import {
@@ -68,6 +69,12 @@ async function check(context: Context, files: readonly string[], options: Policy
         files: policy.files,
         revision: policy.revision,
         gates: policy.gates.map((gate) => ({ gate: gate.id, at: gate.at, ...gateLabel(gate) })),
+        servers: policy.mcpServers.map(({ name, at, required, tools }) => ({
+          name,
+          at,
+          required,
+          tools: Object.fromEntries(tools.map((t) => [serverToolName(name, t.name), t.risk])),
+        })),
         warnings: found,
       }),
     );
@@ -79,8 +86,14 @@ async function check(context: Context, files: readonly string[], options: Policy
     const { label, reason } = gateLabel(gate);
     output.result(`${output.safe(`gate  ${gate.id}  ${label}  ${showPosition(gate.at)}  ${reason}`)}\n`);
   }
+  for (const server of policy.mcpServers) output.result(`${output.safe(serverLine(server))}\n`);
   if (policy.files.length === 0) output.result("ok  no policy files; the embedded values are in force\n");
   return exitCodes.done;
+}
+
+function serverLine({ name, tools, required, at }: McpServer): string {
+  const listed = tools.map((t) => `${serverToolName(name, t.name)} (${t.risk})`).join(", ");
+  return `server  ${name}  ${required ? "required" : "optional"}  ${showPosition(at)}  ${listed}`;
 }
 
 function isOwn({ host }: Context, file: string, options: PolicyOptions): boolean {

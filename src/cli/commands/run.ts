@@ -113,7 +113,7 @@ export async function runOnce(
     }
     return exitCodes[exitOf(end)];
   } finally {
-    session?.close();
+    await session?.close();
     terminal?.close();
     interrupt.stop();
   }

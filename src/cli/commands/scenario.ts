@@ -85,7 +85,7 @@ async function play(context: Context, scenario: Scenario, folder: ScenarioFolder
     });
     code = exitCodes[exitOf(end)];
   }
-  session.close();
+  await session.close();
   context.output.result(readFileSync(session.logPath, "utf8"));
   return code;
 }

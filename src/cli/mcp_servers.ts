@@ -1,0 +1,171 @@
+// The MCP servers of a session: their secrets read, the programs and addresses reached, and what is not to be had told.
+import type { Tool } from "../agent/ports.ts";
+import type { CatalogError } from "../core/catalog.ts";
+import { type McpServer, serverToolName, type ServerValue, type ServerValues } from "../core/mcp.ts";
+import type { Loaded, Problem } from "../core/problem.ts";
+import { codeOf } from "../core/thrown.ts";
+import { NotRegular, readWhole } from "../load/file_head.ts";
+import type { Reach } from "../mcp/connection.ts";
+import { type Lack, startServers } from "../mcp/servers.ts";
+import { schemaFault } from "../tools/arguments.ts";
+import { placeOf, shellOf } from "./agent_parts.ts";
+import type { Context } from "./command.ts";
+import type { Settings } from "./settings.ts";
+import { version } from "./version.ts";
+
+export type SessionServers = {
+  readonly tools: readonly Tool[];
+  /** Listed tools that are not to be had, by their full names, and why: for skills that need them. */
+  readonly lacking: ReadonlyMap<string, string>;
+  /** Each a `skill.registry_error`. */
+  readonly faults: readonly CatalogError[];
+  /** Whether the other settings describe the same servers, reached in the same way. */
+  fits(other: Settings): boolean;
+  close(): Promise<void>;
+};
+
+export type ServerSite = {
+  /** Takes every secret that goes to a server. */
+  onKey(key: string): void;
+  redact(text: string): string;
+};
+
+/**
+ * Starts the servers that the policy describes. Problems, each at its place, mean that one which is required, or a tool of
+ * it, is not to be had; nothing is left running then.
+ */
+export async function openServers(
+  context: Context,
+  settings: Settings,
+  site: ServerSite,
+): Promise<Loaded<SessionServers>> {
+  const { policy } = settings;
+  const started = await startServers(policy.mcpServers, {
+    reach: (server) => reachOf(server, context, settings, site),
+    schemaFault,
+    maxOutput: policy.tools.shell.maxOutput,
+    version,
+  });
+  const lacks = started.lacks.map((lack) => told(lack, site));
+  const problems = lacks.filter((l) => l.server.required).map((l) => l.problem);
+  if (problems.length > 0) {
+    await started.close();
+    return { ok: false, problems };
+  }
+  const key = keyOf(settings);
+  return {
+    ok: true,
+    problems: [],
+    value: {
+      tools: started.tools,
+      lacking: new Map(lacks.flatMap((l) => l.tools.map((tool) => [tool, l.problem.message]))),
+      faults: lacks.map(({ problem: { at, code, message } }) => ({ path: at.file, code, message })),
+      fits: (other) => keyOf(other) === key,
+      close: started.close,
+    },
+  };
+}
+
+// What a server is started with; which tools are listed, and with what risk, is part of it.
+function keyOf({ policy }: Settings): string {
+  const servers = policy.mcpServers.map(({ at: _, layer: __, ...rest }) => ({
+    ...rest,
+    tools: rest.tools.map(({ name, risk }) => ({ name, risk })),
+  }));
+  return JSON.stringify([servers, policy.sandbox.mode, policy.shellEnv, policy.tools.shell.maxOutput]);
+}
+
+type Told = {
+  readonly server: McpServer;
+  readonly problem: Problem & { readonly at: NonNullable<Problem["at"]> };
+  readonly tools: readonly string[];
+};
+
+function told({ server, absent, reason }: Lack, site: ServerSite): Told {
+  const severity = "error";
+  const required = server.required ? "the required server" : "the server";
+  if (absent === undefined) {
+    return {
+      server,
+      problem: {
+        code: "server-down",
+        severity,
+        message: site.redact(`${required} \`${server.name}\` is not available: ${reason}`),
+        at: server.at,
+      },
+      tools: server.tools.map((tool) => serverToolName(server.name, tool.name)),
+    };
+  }
+  const name = serverToolName(server.name, absent.tool.name);
+  return {
+    server,
+    problem: {
+      code: "server-tool-absent",
+      severity,
+      message: site.redact(`the tool \`${name}\` is not available: ${absent.reason}`),
+      at: absent.tool.at,
+    },
+    tools: [name],
+  };
+}
+
+function reachOf(
+  server: McpServer,
+  context: Context,
+  settings: Settings,
+  site: ServerSite,
+): Reach | { readonly refused: string } {
+  const { reach } = server;
+  if (reach.kind === "url") {
+    const headers = readValues(reach.headers, context, site);
+    return "refused" in headers ? headers : { ...reach, headers: headers.values };
+  }
+  const { shellRefused } = placeOf(settings);
+  if (shellRefused !== undefined) return { refused: `it is a program, and ${shellRefused}` };
+  const env = readValues(reach.env, context, site);
+  if ("refused" in env) return env;
+  const base = shellOf(context, settings).env;
+  return { ...reach, env: { ...base, MCP_WORKSPACE: settings.policy.root, ...env.values } };
+}
+
+type Values = { readonly values: { readonly [name: string]: string } };
+
+function readValues(
+  written: ServerValues,
+  { host }: Context,
+  site: ServerSite,
+): Values | { readonly refused: string } {
+  const values: Record<string, string> = {};
+  for (const [name, value] of Object.entries(written)) {
+    const read = "text" in value ? { text: value.text } : readSecret(value, host.env);
+    if ("refused" in read) return { refused: `\`${name}\` cannot be had: ${read.refused}` };
+    if (!("text" in value)) site.onKey(read.text);
+    const whole = "text" in value ? read.text : value.prefix + read.text;
+    if (/[\0\r\n]/.test(whole)) return { refused: `\`${name}\` cannot be had: it holds several lines` };
+    values[name] = whole;
+  }
+  return { values };
+}
+
+const longestSecret = 65_536;
+
+function readSecret(
+  source: Exclude<ServerValue, { readonly text: string }>,
+  env: { readonly [name: string]: string | undefined },
+): { readonly text: string } | { readonly refused: string } {
+  if ("env" in source) {
+    const text = (env[source.env] ?? "").trim();
+    return text === "" ? { refused: `\`${source.env}\` is not set` } : { text };
+  }
+  try {
+    const whole = readWhole(source.file, longestSecret);
+    if (!whole.ok) return { refused: `\`${source.file}\` holds more than ${longestSecret} bytes` };
+    const text = new TextDecoder().decode(whole.bytes).trim();
+    return text === "" ? { refused: `\`${source.file}\` is empty` } : { text };
+  } catch (error) {
+    const why = error instanceof NotRegular
+      ? "is not a regular file"
+      : `could not be read (${codeOf(error)})`;
+    return { refused: `\`${source.file}\` ${why}` };
+  }
+}
