@@ -1,8 +1,10 @@
-// Builds the executable, or with --all every release target, with checksums. The same tree gives the same bytes.
+// Builds the executable, or with --all every release target, with checksums. The same tree gives the same bytes. Beside each
+// stands `writ.maps.json`, with which scripts/trace.ts reads the places of an error.
 //   bun scripts/build.ts [--all] [--out FOLDER]
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 
@@ -21,7 +23,9 @@ const releases = [
 ];
 
 // Splitting keeps a lazy import lazy; bytecode spares the parse; the autoload flags keep a checkout's `.env`,
-// `bunfig.toml`, `package.json` and `tsconfig.json` from being read (and run) by us.
+// `bunfig.toml`, `package.json` and `tsconfig.json` from being read (and run) by us. The condition picks the variant of the
+// MCP client with the small JSON Schema validator (none of it is used); no other package knows it. Source maps stand beside
+// the executable: inside, they are 2.7 MB that nobody runs.
 const recipe = [
   "build",
   "--compile",
@@ -29,7 +33,7 @@ const recipe = [
   "--bytecode",
   "--splitting",
   "--format=esm",
-  "--sourcemap=linked",
+  "--conditions=workerd",
   "--no-compile-autoload-dotenv",
   "--no-compile-autoload-bunfig",
   "--no-compile-autoload-tsconfig",
@@ -41,14 +45,32 @@ function build(target: string | undefined, folder: string): string {
   const name = target?.includes("windows") === true ? "writ.exe" : "writ";
   mkdirSync(folder, { recursive: true });
   const file = join(folder, name);
+  compile(target, file, []);
+  writeFileSync(join(folder, "writ.maps.json"), sourceMaps(target, name));
+  return file;
+}
+
+function compile(target: string | undefined, file: string, more: readonly string[]): void {
   const targetArgs = target === undefined ? [] : [`--target=${target}`];
-  execFileSync(process.execPath, [...recipe, ...targetArgs, "src/main.ts", "--outfile", file], {
+  execFileSync(process.execPath, [...recipe, ...more, ...targetArgs, "src/main.ts", "--outfile", file], {
     cwd: root,
     stdio: ["ignore", "ignore", "inherit"],
   });
-  // The maps are inside the executable; those beside it are of no use.
-  for (const name of readdirSync(folder)) if (name.endsWith(".map")) rmSync(join(folder, name));
-  return file;
+}
+
+// The parts have the same names with maps and without. The sources themselves are in the repository.
+function sourceMaps(target: string | undefined, name: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "writ-maps-"));
+  try {
+    compile(target, join(folder, name), ["--sourcemap=external"]);
+    const files = readdirSync(folder).filter((f) => f.endsWith(".map")).sort();
+    return JSON.stringify(Object.fromEntries(files.map((f) => {
+      const { sourcesContent: _, ...map } = JSON.parse(readFileSync(join(folder, f), "utf8"));
+      return [f.slice(0, -4), map];
+    })));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 function checksum(file: string): string {
