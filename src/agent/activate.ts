@@ -65,12 +65,20 @@ export function recordSkill(agent: Agent, prepared: PreparedSkill): ActivationRe
   const { skill } = activation;
   const model = skillModel(agent.policy.model, meta.model).name;
   const tools = agent.commandTools(skill);
+  for (const found of text === "" ? [] : prepared.credentials) {
+    agent.recorder.emit("skill.registry_error", {
+      path: skill.file,
+      code: "credential-pattern",
+      message: `${found}: skills carry no secrets, what a command of theirs needs is for \`skills.secrets\``,
+    });
+  }
   agent.installed.set(skill.name, skill);
   agent.recorder.emit("skill.loaded", {
     name: skill.name,
     ...(meta.version === undefined ? {} : { version: meta.version }),
     source: skill.tier,
     sha256: body.sha256,
+    ...(skill.pin === undefined ? {} : { pin: skill.pin }),
     trigger: activation.trigger,
     scope: activation.scope,
     loadedBytes: body.bytes,

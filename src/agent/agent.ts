@@ -80,7 +80,13 @@ export type SkillBodies = {
   readAttached(skill: Skill, path: string): Promise<ToolOutcome>;
 };
 /** `meta` is what the front matter says now, its bound never wider than the one of the catalog. */
-export type ReadSkill = { readonly ok: true; readonly body: SkillBody; readonly meta: SkillMeta };
+export type ReadSkill = {
+  readonly ok: true;
+  readonly body: SkillBody;
+  readonly meta: SkillMeta;
+  /** What looks like a secret in it, one line each. */
+  readonly credentials: readonly string[];
+};
 export type SkillBodyResult =
   | ReadSkill
   | { readonly ok: false; readonly code: string; readonly message: string };

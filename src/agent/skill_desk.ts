@@ -121,7 +121,7 @@ function evidenceMissing(gates: readonly Gate[], seen: GateState, tree: string |
 }
 
 async function readFile(agent: Agent, name: string, path: string): Promise<ToolOutcome> {
-  const skill = agent.catalog.get(name);
+  const skill = agent.installed.get(name) ?? agent.catalog.get(name);
   if (skill === undefined || !agent.recorder.state.active.some((s) => s.name === name)) {
     return { ok: false, code: "not_active", content: `skill \`${name}\` is not active; load it first` };
   }

@@ -9,6 +9,7 @@ import { type Policy, sessionForced } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
 import type { SessionState } from "../core/session.ts";
 import { compileAllowedTool } from "../load/allowed_tool.ts";
+import { stateFolder } from "../load/locate.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { systemNetwork } from "../runtime/network.ts";
 import { childEnvironment } from "../sandbox/environment.ts";
@@ -46,6 +47,7 @@ export async function makeAgent(
   site: AgentSite,
 ): Promise<Loaded<Agent>> {
   const { policy } = settings;
+  const state = stateFolder(settings.surroundings);
   const model = await makeModel(policy.model, {
     env: context.host.env,
     ...(options.script === undefined ? {} : { script: options.script }),
@@ -75,7 +77,14 @@ export async function makeAgent(
       model: model.value,
       tools: builtinTools,
       serverTools: site.serverTools,
-      commandTools: (skill) => commandTools(skill),
+      commandTools: (skill) =>
+        commandTools(skill, {
+          state,
+          secrets: policy.skills.secrets,
+          ...(settings.trustedContent === undefined ? {} : { trustedContent: settings.trustedContent }),
+          env: context.host.env,
+          onSecret: site.onKey,
+        }),
       installed: new Map(),
       approver: options.approver,
       clock: options.fixed?.clock ?? systemClock,

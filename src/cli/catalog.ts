@@ -5,17 +5,20 @@ import process from "node:process";
 import {
   type Catalog,
   type CatalogError,
+  type HashRead,
   mergeCatalog,
   missingForced as findMissing,
 } from "../core/catalog.ts";
 import { listedToolNames } from "../core/mcp.ts";
 import { builtinTools } from "../core/tool_names.ts";
 import { assetFolder, isCompiled } from "../load/assets.ts";
+import { hashFolder } from "../load/folder_hash.ts";
 import { skillFolders, stateFolder } from "../load/locate.ts";
 import { defaultLimits, type Scan, scanSkills, type SkillProblem } from "../load/skill_dir.ts";
 import type { IndexSite } from "../load/skill_index.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Problem } from "../core/problem.ts";
+import type { Skill } from "../core/skill.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
 
@@ -45,13 +48,15 @@ export function loadCatalog(
     );
   });
   const problems = scans.flatMap((s) => s.problems);
-  const merged = mergeCatalog(scans.flatMap((s) => s.skills), {
+  const skills = scans.flatMap((s) => s.skills);
+  const merged = mergeCatalog(skills, {
     ...policy.skills,
     knownTools: new Set([
       ...builtinTools,
       ...listedToolNames(policy.mcpServers).filter((name) => !lacking.has(name)),
     ]),
     lacking,
+    hashes: hashesOf(skills, policy),
   });
   const broken = problems.filter((p) => p.severity === "error");
   return {
@@ -73,6 +78,15 @@ function indexSite(
     outside: policy.root,
     now: Date.now,
   };
+}
+
+// Every file of a pinned skill is read to know its hash, so only of those.
+function hashesOf(skills: readonly Skill[], { skills: { pins } }: Policy): ReadonlyMap<string, HashRead> {
+  const pinned = skills.filter((s) => pins.some((p) => p.skill === s.name));
+  return new Map(pinned.map(({ folder }) => {
+    const read = hashFolder(folder);
+    return [folder, read.ok ? { ok: true, hash: read.hash } : read];
+  }));
 }
 
 /** What of the policy's forced skills cannot be had: nothing starts without them. */

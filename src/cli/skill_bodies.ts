@@ -3,18 +3,25 @@ import { join } from "node:path";
 import type { SkillBodies } from "../agent/agent.ts";
 import type { Skill } from "../core/skill.ts";
 import { escapeLine } from "../core/text.ts";
+import { stateFolder } from "../load/locate.ts";
 import { readAttached, readSkillBody } from "../load/skill_body.ts";
 import { isAsSeen } from "../load/trust.ts";
+import { placedSkill } from "./skill_side.ts";
 import type { Settings } from "./settings.ts";
 
 const attachedCap = 256 * 1024;
 
-export function skillBodies({ trustedContent }: Pick<Settings, "trustedContent">): SkillBodies {
+export function skillBodies(
+  { trustedContent, surroundings }: Pick<Settings, "trustedContent" | "surroundings">,
+): SkillBodies {
+  const state = stateFolder(surroundings);
   // Skills of the project's own tier are what the workspace brings.
   const bound = (skill: Skill) => skill.tier === "project" ? trustedContent : undefined;
   return {
     async read(skill) {
-      const read = readSkillBody(skill);
+      const placed = placedSkill(skill, state, "load");
+      if (!placed.ok) return placed;
+      const read = readSkillBody(placed.skill);
       const content = bound(skill);
       if (!read.ok || content === undefined) return read;
       return content.hashes.get(skill.file) === read.body.sha256
@@ -22,7 +29,9 @@ export function skillBodies({ trustedContent }: Pick<Settings, "trustedContent">
         : { ok: false, ...changed(skill.file) };
     },
     async readAttached(skill, path) {
-      const read = readAttached(skill, path, attachedCap);
+      const placed = placedSkill(skill, state, "use");
+      if (!placed.ok) return { ok: false, code: placed.code, content: placed.message };
+      const read = readAttached(placed.skill, path, attachedCap);
       if (!read.ok) return { ok: false, code: read.code, content: read.message };
       const content = bound(skill);
       const file = join(skill.folder, path);

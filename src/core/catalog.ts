@@ -1,8 +1,8 @@
 // Which skills there are: tiers merged, refused ones left out with a reason, forced ones kept from being replaced.
 import { compareText } from "./collection.ts";
 import type { LayerName } from "./decision.ts";
-import type { ForcedSkill, SkillSettings, SkillTier } from "./policy.ts";
-import type { Problem } from "./problem.ts";
+import type { ForcedSkill, Pin, SkillSettings, SkillTier } from "./policy.ts";
+import { type Problem, showPosition } from "./problem.ts";
 import { isUndeclared, mapToolName, type Skill } from "./skill.ts";
 import { wildcard } from "./text.ts";
 
@@ -10,8 +10,8 @@ export type Absent = {
   readonly name: string;
   readonly tier: SkillTier;
   readonly file: string;
-  /** `disabled`, `duplicate-name`, `duplicate-tool`, `allowed-tools-missing`, `allowed-tools-wildcard`, `tools-missing`, `server-down`,
-   * `forced-tier`. */
+  /** `disabled`, `duplicate-name`, `duplicate-tool`, `allowed-tools-missing`, `allowed-tools-wildcard`, `tools-missing`,
+   * `server-down`, `forced-tier`, `pinned-tier`, `pin-missing`, `pin-mismatch`. */
   readonly code: string;
   readonly reason: string;
 };
@@ -30,11 +30,19 @@ export type Catalog = {
 export type CatalogError = { readonly path: string; readonly code: string; readonly message: string };
 
 export type CatalogRules = Pick<SkillSettings, "forced" | "disabled" | "undeclaredTools"> & {
+  readonly pins?: SkillSettings["pins"];
+  readonly requirePins?: boolean;
+  /** Of each folder of a pinned skill its hash, or why it has none. */
+  readonly hashes?: ReadonlyMap<string, HashRead>;
   /** Names of the tools that exist; absent: `tools` of a skill is not checked. */
   readonly knownTools?: ReadonlySet<string>;
   /** Tools that would exist if their server were not down: why each does not. */
   readonly lacking?: ReadonlyMap<string, string>;
 };
+
+export type HashRead =
+  | { readonly ok: true; readonly hash: string }
+  | { readonly ok: false; readonly message: string };
 
 const tierRank: Readonly<Record<SkillTier, number>> = { builtin: 0, machine: 1, user: 2, project: 3 };
 
@@ -48,8 +56,8 @@ const authority: Readonly<Record<SkillTier | LayerName, number>> = {
 
 /**
  * Merges the skills of all tiers. A higher tier stands before a lower one of the same name, which shows in `shadows`; two of
- * one name within a tier refuse each other. A forced skill comes only from tiers whose authority is that of the layer
- * that forces it, or higher. Of skills whose command tools have a name in common the one of more authority stays; equals
+ * one name within a tier refuse each other. A forced or pinned skill comes only from tiers whose authority is that of
+ * the layer that forces or pins it, or higher; a pinned one has the hash that its pin says. Of skills whose command tools have a name in common the one of more authority stays; equals
  * refuse each other. A refused skill counts as if it were not there. The order of `skills` does not matter.
  */
 export function mergeCatalog(
@@ -61,6 +69,9 @@ export function mergeCatalog(
     const fault = findFault(skill, rules);
     if (fault !== undefined) absent.push(absence(skill, fault.code, fault.reason));
     return fault === undefined;
+  }).map((skill) => {
+    const pin = pinOf(skill, rules);
+    return pin === undefined ? skill : { ...skill, pin: pin.hash };
   });
   const single: Skill[] = [];
   for (const same of groupBy(fit, (s) => `${s.tier}\0${s.name}`).values()) {
@@ -189,17 +200,8 @@ function findFault(
   if (disabled !== undefined) {
     return { code: "disabled", reason: `disabled by \`${disabled.glob}\` of the ${disabled.layer} policy` };
   }
-  const forced = rules.forced.filter((f) =>
-    f.skill === skill.name && authority[f.layer] > authority[skill.tier]
-  );
-  const [first] = forced.sort((a, b) => authority[b.layer] - authority[a.layer]);
-  if (first !== undefined) {
-    return {
-      code: "forced-tier",
-      reason:
-        `the ${first.layer} policy forces \`${skill.name}\`, which the ${skill.tier} tier cannot provide`,
-    };
-  }
+  const low = tierFault(skill, rules) ?? pinFault(skill, rules);
+  if (low !== undefined) return low;
   if (rules.undeclaredTools === "reject" && isUndeclared(skill)) {
     return skill.allowedTools === undefined
       ? {
@@ -231,6 +233,59 @@ function findFault(
 function whyLacking(entry: string, lacking: CatalogRules["lacking"]): string | undefined {
   const { tool } = mapToolName(entry);
   return [...lacking ?? []].find(([name]) => wildcard(tool, name))?.[1];
+}
+
+type Fault = { readonly code: string; readonly reason: string };
+
+function tierFault(skill: Skill, rules: CatalogRules): Fault | undefined {
+  const { name, tier } = skill;
+  const forced = rules.forced.filter((f) => f.skill === name && !mayProvide(tier, f));
+  const [first] = forced.sort((a, b) => authority[b.layer] - authority[a.layer]);
+  if (first !== undefined) {
+    const from = first.tier === undefined ? "" : ` from the ${first.tier} tier or above`;
+    return {
+      code: "forced-tier",
+      reason: `the ${first.layer} policy forces \`${name}\`${from}, which the ${tier} tier cannot provide`,
+    };
+  }
+  const pin = pinOf(skill, rules);
+  return pin === undefined || authority[pin.layer] <= authority[tier] ? undefined : {
+    code: "pinned-tier",
+    reason: `the ${pin.layer} policy pins \`${name}\`, which the ${tier} tier cannot provide`,
+  };
+}
+
+// Tiers that an entry names count one by one, what ships with Writ first.
+function mayProvide(tier: SkillTier, forced: ForcedSkill): boolean {
+  return forced.tier === undefined
+    ? authority[forced.layer] <= authority[tier]
+    : tierRank[tier] <= tierRank[forced.tier];
+}
+
+function pinOf(skill: Skill, rules: CatalogRules): Pin | undefined {
+  return rules.pins?.find((p) => p.skill === skill.name);
+}
+
+function pinFault(skill: Skill, rules: CatalogRules): Fault | undefined {
+  const pin = pinOf(skill, rules);
+  if (pin === undefined) {
+    return rules.requirePins !== true || skill.tier === "builtin" ? undefined : {
+      code: "pin-missing",
+      reason: "it has no pin (skills.require_pins: true); `writ skill pin` prints one",
+    };
+  }
+  const read = rules.hashes?.get(skill.folder);
+  if (read?.ok === true && read.hash === pin.hash) return undefined;
+  const found = read === undefined
+    ? "its folder was not hashed"
+    : read.ok
+    ? `its folder has the hash \`${read.hash}\``
+    : read.message;
+  return {
+    code: "pin-mismatch",
+    reason: `${found}; \`${pin.hash}\` is pinned at ${showPosition(pin.at)}: look at what changed, ` +
+      "then pin it again with `writ skill pin`",
+  };
 }
 
 function exists(entry: string, known: ReadonlySet<string>): boolean {

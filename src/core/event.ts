@@ -97,6 +97,8 @@ export type EventData = {
     readonly version?: string;
     readonly source: string;
     readonly sha256: string;
+    /** The hash of its whole folder, where the policy pins it. */
+    readonly pin?: string;
     readonly trigger: Trigger;
     readonly scope: "turn" | "session";
     readonly loadedBytes: number;

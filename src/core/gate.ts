@@ -155,6 +155,9 @@ function isAlone(gate: Gate, facts: Facts, root: string): boolean {
   const tops = topParts(facts);
   if (tops.length > 1) return false;
   if (!facts.subjects.some(isInner)) return true;
+  // A gate on a skill's tool guards the call as a whole, with all that its fixed command runs.
+  const whole = facts.subjects.find((s) => s.kind === "call");
+  if (whole !== undefined && gate.before.some((rule) => restricts(rule, facts, whole, root))) return true;
   return tops.length === 1 &&
     tops.every((top) =>
       needsNaming(top.part) === undefined && gate.before.some((rule) => restricts(rule, facts, top, root))

@@ -39,6 +39,8 @@ export type ForcedSkill = {
   readonly layer: LayerName;
   readonly at: Position;
   readonly arguments: string;
+  /** The lowest tier that may provide it, in the place of what the layer says. */
+  readonly tier?: SkillTier;
   /** Whether its allowed_tools bound the session. */
   readonly bounding: boolean;
   /** Loaded at session start; otherwise by the gate of this id, at its first refusal. */
@@ -111,6 +113,25 @@ export type SkillSettings = {
   readonly combineBounds: "intersection" | "union";
   readonly listingTokens: number;
   readonly activeTokens: number;
+  /** At most one of each skill. */
+  readonly pins: readonly Pin[];
+  /** A skill that does not ship with Writ and has no pin is refused. */
+  readonly requirePins: boolean;
+  readonly secrets: readonly SkillSecret[];
+};
+/** The skill of this name must have this hash of its whole folder: `sha256:` and 64 hex digits. */
+export type Pin = {
+  readonly skill: string;
+  readonly hash: string;
+  readonly layer: LayerName;
+  readonly at: Position;
+};
+/** A variable of the environment of a skill's command tools, and of nothing else. */
+export type SkillSecret = {
+  readonly skill: string;
+  readonly variable: string;
+  readonly source: KeySource;
+  readonly at: Position;
 };
 export type SkillTier = "builtin" | "machine" | "user" | "project";
 export type SkillSource =

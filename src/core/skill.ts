@@ -33,6 +33,8 @@ export type Skill = SkillMeta & {
   /** Real path of the folder; for embedded skills inside the binary a path that only Writ can read. */
   readonly folder: string;
   readonly file: string;
+  /** The hash of its whole folder, where the policy pins it; then it is rendered, read and run from a copy of just these bytes. */
+  readonly pin?: string;
   /** Files of the same name in lower tiers that this one stands before. */
   readonly shadows: readonly { readonly tier: SkillTier; readonly file: string }[];
 };

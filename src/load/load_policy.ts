@@ -341,6 +341,13 @@ function namedPaths(settings: Settings, home: string): readonly NamedPath[] {
         at: file.at(["model", "api_key", "file"]),
       });
     }
+    for (const [skill, variables] of Object.entries(skills?.secrets ?? {})) {
+      for (const [variable, source] of Object.entries(variables)) {
+        if (source.file === undefined) continue;
+        const at = file.at(["skills", "secrets", skill, variable, "file"]);
+        named.push({ path: absolute(source.file), what: "key", at });
+      }
+    }
     if (model?.script !== undefined) {
       named.push({ path: absolute(model.script), what: "script", at: file.at(["model", "script"]) });
     }

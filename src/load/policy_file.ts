@@ -76,6 +76,7 @@ function check(document: YamlDocument, layer: PolicyLayer, refused: YamlPath[]):
     },
     secret: (path) =>
       path[0] === "model" && (path[1] === "api_key" || path[1] === "headers") ||
+      path[0] === "skills" && path[1] === "secrets" && path.length > 3 ||
       path[0] === "mcp_servers" && (path[2] === "env" || path[2] === "headers"),
     offered: (path, value) => inThisVersion(path, value) && (layer !== "project" || allowedInProject(path)),
   });

@@ -3,7 +3,7 @@ import { decide } from "../core/decide.ts";
 import type { LayerName } from "../core/decision.ts";
 import type { Facts, Mode } from "../core/facts.ts";
 import { unreported } from "../core/gate_state.ts";
-import type { ForcedSkill, Gate, Layer } from "../core/policy.ts";
+import type { ForcedSkill, Gate, Layer, SkillTier } from "../core/policy.ts";
 import { isWithin } from "../core/path.ts";
 import { type Position, type Problem, showPosition } from "../core/problem.ts";
 import type { Matchers, Rule } from "../core/rule.ts";
@@ -62,6 +62,7 @@ function forcedSkill(
     layer,
     at,
     arguments: entry.arguments ?? "",
+    ...(entry.tier === undefined ? {} : { tier: entry.tier }),
     bounding: entry.bounding ?? false,
     when: entry.when === undefined ? { at: "gate", gate: id } : { at: "session" },
   };
@@ -112,7 +113,7 @@ function forcedFault(entry: ForcedEntry): Said | undefined {
     };
   }
   if (skill !== undefined) return undefined;
-  const lonely = (["verdict", "arguments", "bounding"] as const).find((k) => entry[k] !== undefined);
+  const lonely = (["verdict", "arguments", "bounding", "tier"] as const).find((k) => entry[k] !== undefined);
   return lonely === undefined ? undefined : { message: `\`${lonely}\` needs a skill`, hint: "add `skill`" };
 }
 
@@ -181,7 +182,15 @@ function workspaceEvidence(rule: Rule, root: string): readonly Problem[] {
   }];
 }
 
-// The upper layer's words stand; a lower one can only add that the skill bounds.
+// A tier that the lower entry names counts where it is nearer to what ships with Writ than what the upper one admits.
+function narrowerTier(upper: ForcedSkill, lower: ForcedSkill): { readonly tier?: SkillTier } {
+  const order: readonly SkillTier[] = ["builtin", "machine", "user", "project"];
+  const admitted = upper.tier ?? (upper.layer === "builtin" ? "machine" : upper.layer);
+  const { tier } = lower;
+  return tier !== undefined && order.indexOf(tier) < order.indexOf(admitted) ? { tier } : {};
+}
+
+// The upper layer's words stand; a lower one can only add that the skill bounds, and narrow where it comes from.
 function mergeSessionForced(settings: Settings, all: readonly ForcedSkill[]): readonly ForcedSkill[] {
   const merged: ForcedSkill[] = [];
   for (const entry of all) {
@@ -193,7 +202,7 @@ function mergeSessionForced(settings: Settings, all: readonly ForcedSkill[]): re
       merged.push(entry);
       continue;
     }
-    merged[index] = { ...upper, bounding: upper.bounding || entry.bounding };
+    merged[index] = { ...upper, bounding: upper.bounding || entry.bounding, ...narrowerTier(upper, entry) };
     if (upper.arguments === entry.arguments || entry.arguments === "") continue;
     settings.problems.push({
       code: upper.layer === entry.layer ? "set-twice" : "no-effect",
@@ -221,6 +230,7 @@ function showForced(entry: ForcedEntry): string {
     ...(entry.bounding === true ? ["bounding"] : []),
     ...(entry.reuse === true ? ["reuse"] : []),
     ...(entry.gate_retries === undefined ? [] : [`gate_retries ${entry.gate_retries}`]),
+    ...(entry.tier === undefined ? [] : [`tier ${entry.tier}`]),
   ];
   return escapeLine(parts.join(", "));
 }

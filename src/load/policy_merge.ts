@@ -30,6 +30,7 @@ import {
   strictestOf,
   unionOf,
 } from "./policy_settings.ts";
+import { compilePins, compileSecrets, placedSource } from "./policy_pins.ts";
 import { compileDisabled, compileSources, compileTriggers, policyPattern } from "./policy_skills.ts";
 
 export type MergeInput = {
@@ -88,7 +89,8 @@ export function mergePolicy(input: MergeInput): MergeResult {
     layers,
     gates: forced.gates,
     protect: mergeProtect(settings, input, skills.sources, [
-      modelFile(model),
+      fileOf(model.apiKey),
+      ...skills.secrets.map((s) => fileOf(s.source)),
       auditDir,
       ...secretFiles(mcpServers),
     ]),
@@ -204,13 +206,11 @@ function placeOf(
 function keySource(settings: Settings, home: string): KeySource {
   const source = firstOf(settings, "model.api_key", { env: "ANTHROPIC_API_KEY" });
   const file = perLayer(settings, "model.api_key")[0]?.at.file ?? "";
-  if (source.file !== undefined) return { file: resolvePath(source.file, { file, home }) };
-  if (source.command !== undefined) return { command: source.command };
-  return { env: source.env ?? "ANTHROPIC_API_KEY" };
+  return placedSource(source, { file, home }) ?? { env: "ANTHROPIC_API_KEY" };
 }
 
-function modelFile(model: ModelSettings): string | undefined {
-  return "file" in model.apiKey ? model.apiKey.file : undefined;
+function fileOf(source: KeySource): string | undefined {
+  return "file" in source ? source.file : undefined;
 }
 
 function valuesOf(
@@ -254,6 +254,9 @@ function mergeSkills(
       strictestOf(settings, "skills.combine_bounds", ["intersection", "union"], "intersection").value,
     listingTokens: leastOf(settings, "skills.listing_tokens", 8000, same) ?? 0,
     activeTokens: leastOf(settings, "skills.active_tokens", Math.floor(model.contextTokens / 4), same) ?? 0,
+    pins: compilePins(settings),
+    requirePins: strictestOf(settings, "skills.require_pins", [true, false], false).value,
+    secrets: compileSecrets(settings, home),
   };
 }
 

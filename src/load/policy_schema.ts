@@ -204,7 +204,10 @@ const skills = mapping({
     "bound of a skill that declares no tools",
   ),
   combine_bounds: key(oneOf(["intersection", "union"]), "how bounds of several skills combine"),
-  pins: key(mapOf(text, text), "hashes of skills"),
+  pins: key(
+    mapOf(text, named(/^sha256:[0-9a-f]{64}$/, "`sha256:` and 64 hex digits, as `writ skill pin` prints it")),
+    "hash of a skill's whole folder, by its name",
+  ),
   require_pins: key(flag, "whether every skill must be pinned"),
   listing_tokens: key(whole, "room of the catalog"),
   active_tokens: key(whole, "room of loaded skills; default a quarter of context_tokens"),

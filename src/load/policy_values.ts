@@ -30,6 +30,7 @@ const checks: readonly {
   readonly fault: (path: YamlPath, value: unknown) => KeyFault | undefined;
 }[] = [
   { path: "model.api_key", fault: keySourceFault },
+  { path: "skills.secrets.*.*", fault: (path, value) => keySourceFault(path, value) ?? secretFault(path) },
   { path: "model.headers.*", fault: headerFault },
   { path: "model.request.*", fault: requestFault },
   { path: "model.base_url", fault: urlFault },
@@ -72,6 +73,21 @@ function keySourceFault(path: YamlPath, value: unknown): KeyFault | undefined {
     };
   }
   return undefined;
+}
+
+// Of the names that reach no child those that are secrets are just what this is for.
+function secretFault(path: YamlPath): KeyFault | undefined {
+  const name = String(path.at(-1));
+  const taken = ["PATH", "HOME", "TMPDIR", "SKILL_WORKSPACE"].includes(name.toUpperCase());
+  if (!taken && whyNeverPassed(name) !== "steers") return undefined;
+  return {
+    code: "wrong-value",
+    message: `${showPath(path)}: the variable \`${name}\` ${
+      taken ? "is set by Writ itself" : "steers the programs that see it"
+    }`,
+    expected: "the name of a variable that only holds a secret",
+    place: "key",
+  };
 }
 
 function headerFault(path: YamlPath, _value: unknown): KeyFault | undefined {

@@ -6,7 +6,7 @@ import { lazyPattern } from "./pattern.ts";
 const secretName =
   /(?:^|_)(?:API_?KEY|ACCESS_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?|PRIVATE_?KEY)(?:_|$)/i;
 /** Shorter values would cut holes into ordinary text. */
-const shortest = 8;
+export const shortestSecret = 8;
 
 export type RedactorInput = {
   readonly redact: Policy["redact"];
@@ -19,12 +19,15 @@ export type RedactorInput = {
 
 export function makeRedactor(input: RedactorInput): Redactor {
   const named = Object.entries(input.env).filter(([name, value]) =>
-    value !== undefined && value.length >= shortest &&
+    value !== undefined && value.length >= shortestSecret &&
     (secretName.test(name) || input.redact.env.includes(name))
   );
   const values = [
     ...named.map(([name, value]) => ({ value: value ?? "", as: placeholder(name) })),
-    ...input.secrets.filter((s) => s.length >= shortest).map((value) => ({ value, as: placeholder("key") })),
+    ...input.secrets.filter((s) => s.length >= shortestSecret).map((value) => ({
+      value,
+      as: placeholder("key"),
+    })),
     ...(input.aliases ?? []),
   ].sort((a, b) => b.value.length - a.value.length);
   return { values, shapes: input.redact.builtin ? builtinShapes : [], patterns: input.redact.patterns };

@@ -3,6 +3,7 @@ import { type Dirent, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, isAbsolute, join } from "node:path";
 import { sha256 } from "../disk/sha256.ts";
 import { isEmbedded } from "./assets.ts";
+import { findCredentials } from "./credentials.ts";
 import { readHead, readWhole } from "./file_head.ts";
 import { bodyCap, defaultLimits, skippedFolders } from "./skill_dir.ts";
 import { parseSkillFile } from "./skill_file.ts";
@@ -16,7 +17,13 @@ import { codeOf, messageOf } from "../core/thrown.ts";
 const attachedCap = 200;
 
 export type BodyRead =
-  | { readonly ok: true; readonly body: SkillBody; readonly meta: SkillMeta }
+  | {
+    readonly ok: true;
+    readonly body: SkillBody;
+    readonly meta: SkillMeta;
+    /** What looks like a secret in it, one line each. */
+    readonly credentials: readonly string[];
+  }
   | {
     readonly ok: false;
     readonly code: "skill_unreadable" | "skill_changed" | "skill_too_large";
@@ -59,6 +66,9 @@ export function readSkillBody(skill: Skill): BodyRead {
     return {
       ok: true,
       meta: { ...meta, ...(allowedTools === undefined ? {} : { allowedTools }) },
+      credentials: findCredentials(text).map(({ kind, line }) =>
+        `line ${line} holds what looks like a ${kind}`
+      ),
       body: {
         body,
         bytes: Buffer.byteLength(text.slice(parsed.bodyStart)),

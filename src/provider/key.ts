@@ -1,4 +1,4 @@
-// Where the model's key comes from: a variable, a file or a command. The key itself stands in no message.
+// Where secrets come from, the model's key among them: a variable, a file or a command. None stands in a message.
 import { Buffer } from "node:buffer";
 import { spawn } from "node:child_process";
 import { isAbsolute } from "node:path";
@@ -18,20 +18,38 @@ const longestKey = 65_536;
 const unknown = "unknown error";
 const usualPath = "/usr/local/bin:/usr/bin:/bin";
 
+export type SecretRead =
+  | { readonly ok: true; readonly text: string }
+  /** `found` follows the name of the source in a sentence. */
+  | { readonly ok: false; readonly found: string };
+
+/** What the source holds now, as it is; the empty text of a variable that is not set. Never rejects. */
+export async function readSecret(
+  source: KeySource,
+  { env, limitMs = 10_000 }: { readonly env: Env; readonly limitMs?: number },
+): Promise<SecretRead> {
+  if ("env" in source) return { ok: true, text: env[source.env] ?? "" };
+  return "file" in source ? readKeyFile(source) : await runCommand(source, env, limitMs);
+}
+
 /**
  * A variable and a file are read at each call, a command is run once. `env` is where the variable is looked up; a
  * command sees its PATH and nothing else, and has `limitMs` [10 s] to answer.
  */
 export function keyReader(
   source: KeySource,
-  { env, limitMs = 10_000 }: { readonly env: Env; readonly limitMs?: number },
+  site: { readonly env: Env; readonly limitMs?: number },
 ): KeyReader {
-  if ("env" in source) return async () => usable(env[source.env] ?? "", source);
-  if ("file" in source) return async () => readKeyFile(source);
+  const read = async () => {
+    const secret = await readSecret(source, site);
+    if (!secret.ok) throw noKey(source, secret.found);
+    return usable(secret.text, source);
+  };
+  if (!("command" in source)) return read;
   let known: Promise<string> | undefined;
   return (how) => {
     if (known === undefined || how === "again") {
-      const asked = known = runCommand(source, env, limitMs).then((text) => usable(text, source));
+      const asked = known = read();
       // A failure is not kept.
       asked.catch(() => known === asked && (known = undefined));
     }
@@ -40,16 +58,19 @@ export function keyReader(
 }
 
 // Read at each request: it is small, and a change within one tick of the clock would not show in its times.
-function readKeyFile(source: { readonly file: string }): string {
+function readKeyFile(source: { readonly file: string }): SecretRead {
   try {
     const whole = readWhole(source.file, longestKey);
-    if (!whole.ok) throw noKey(source, `holds more than ${longestKey} bytes`);
-    return usable(new TextDecoder().decode(whole.bytes), source);
+    if (!whole.ok) return missing(`holds more than ${longestKey} bytes`);
+    return { ok: true, text: new TextDecoder().decode(whole.bytes) };
   } catch (error) {
-    if (error instanceof ModelFailure) throw error;
-    if (error instanceof NotRegular) throw noKey(source, "is not a regular file");
-    throw noKey(source, `could not be read (${codeOf(error) ?? unknown})`);
+    if (error instanceof NotRegular) return missing("is not a regular file");
+    return missing(`could not be read (${codeOf(error) ?? unknown})`);
   }
+}
+
+function missing(found: string): SecretRead {
+  return { ok: false, found };
 }
 
 // Resolves when the program has closed its output or the time is over, whichever comes first; its whole process group
@@ -58,20 +79,21 @@ async function runCommand(
   source: { readonly command: readonly string[] },
   env: Env,
   limitMs: number,
-): Promise<string> {
+): Promise<SecretRead> {
   const [program, ...args] = source.command;
   if (program === undefined || !isAbsolute(program)) {
-    throw noKey(source, "cannot be had: the command is not an absolute path");
+    return missing("cannot be had: the command is not an absolute path");
   }
-  const child = start(source, program, args, env);
-  return await new Promise((resolve, reject) => {
+  const child = start(program, args, env);
+  if (typeof child === "string") return missing(child);
+  return await new Promise((resolve) => {
     const pieces: Uint8Array[] = [];
     let size = 0;
     const stop = (reason: string) => {
       clearTimeout(timer);
       child.stdout.destroy();
       endGroup(child.pid);
-      reject(noKey(source, reason));
+      resolve(missing(reason));
     };
     const timer = setTimeout(() => stop(`was not there after ${limitMs} ms`), limitMs);
     child.stdout.on("data", (piece: Uint8Array) => {
@@ -79,16 +101,17 @@ async function runCommand(
       size += piece.byteLength;
       if (size > longestKey) stop(`holds more than ${longestKey} bytes`);
     });
-    child.on("error", (error) => stop(`could not be had (${codeOf(error) ?? unknown})`));
+    child.on("error", (error) => stop(notHad(error)));
     child.on("close", (status, signal) => {
       clearTimeout(timer);
-      if (status === 0) resolve(Buffer.concat(pieces).toString("utf8"));
-      else reject(noKey(source, `could not be had: the command ended with ${signal ?? `status ${status}`}`));
+      if (status === 0) resolve({ ok: true, text: Buffer.concat(pieces).toString("utf8") });
+      else resolve(missing(`could not be had: the command ended with ${signal ?? `status ${status}`}`));
     });
   });
 }
 
-function start(source: KeySource, program: string, args: readonly string[], env: Env) {
+// The child, or what became of it.
+function start(program: string, args: readonly string[], env: Env) {
   try {
     return spawn(program, args, {
       env: { PATH: env.PATH ?? usualPath },
@@ -97,8 +120,12 @@ function start(source: KeySource, program: string, args: readonly string[], env:
       detached: true,
     });
   } catch (error) {
-    throw noKey(source, `could not be had (${codeOf(error) ?? unknown})`);
+    return notHad(error);
   }
+}
+
+function notHad(error: unknown): string {
+  return `could not be had (${codeOf(error) ?? unknown})`;
 }
 
 function endGroup(pid: number | undefined): void {

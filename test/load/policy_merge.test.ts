@@ -71,6 +71,9 @@ describe("mergePolicy() without files", () => {
         combineBounds: "intersection",
         listingTokens: 8000,
         activeTokens: 50_000,
+        pins: [],
+        requirePins: false,
+        secrets: [],
       },
       layers: [],
       gates: [],
@@ -796,5 +799,53 @@ describe("adding a project file never loosens", () => {
       }),
       { numRuns: 24 },
     );
+  });
+});
+
+describe("pins and secrets of skills", () => {
+  const [zeros, ones] = ["0", "1"].map((digit) => `sha256:${digit.repeat(64)}`);
+
+  test("pins of all layers unite, and one that is said twice is the upper layer's", () => {
+    const { policy, origin } = merge(
+      ["machine", `skills: {pins: {a: "${zeros}"}, require_pins: false}`],
+      ["user", `skills: {pins: {a: "${zeros}", b: "${ones}"}, require_pins: true}`],
+    );
+    assertEquals(policy.skills.pins.map((p) => [p.skill, p.hash, p.layer, p.at.line]), [
+      ["a", zeros, "machine", 2],
+      ["b", ones, "user", 2],
+    ]);
+    assertEquals(policy.skills.requirePins, true);
+    assertEquals(origin.filter((o) => o.key.startsWith("skills.pins")).map((o) => [o.key, o.value]), [
+      ["skills.pins.a", zeros as string],
+      ["skills.pins.b", ones as string],
+    ]);
+  });
+
+  test("secrets are placed beside their file, and `policy show` tells the place, never what is there", () => {
+    const { policy, origin } = merge([
+      "user",
+      "skills: {secrets: {deploy: {A: {file: token}, B: {env: X}}}}",
+    ]);
+    assertEquals(policy.skills.secrets.map(({ at: _, ...secret }) => secret), [
+      { skill: "deploy", variable: "A", source: { file: "/conf/user/token" } },
+      { skill: "deploy", variable: "B", source: { env: "X" } },
+    ]);
+    assertEquals(
+      origin.filter((o) => o.key.startsWith("skills.secrets")).map((o) => [o.key, o.value]),
+      [["skills.secrets.deploy.A", "file /conf/user/token"], ["skills.secrets.deploy.B", "env X"]],
+    );
+    assert(policy.protect.some((p) => p.pattern.test("/conf/user/token")));
+  });
+
+  test("of entries that force one skill the narrower tier counts", () => {
+    const tierOf = (machine: string, user: string) =>
+      merge(
+        ["machine", `skills: {forced: [{skill: s, when: session${machine}}]}`],
+        ["user", `skills: {forced: [{skill: s, when: session${user}}]}`],
+      ).policy.skills.forced.map((f) => f.tier);
+    assertEquals(tierOf("", ", tier: builtin"), ["builtin"]);
+    assertEquals(tierOf("", ", tier: project"), [undefined]);
+    assertEquals(tierOf(", tier: project", ", tier: user"), ["user"]);
+    assertEquals(tierOf(", tier: user", ", tier: project"), ["user"]);
   });
 });

@@ -41,6 +41,7 @@ describe("the table of keys", () => {
     assertEquals(keys.length, new Set(keys).size);
     assertEquals(keys.filter((k) => /\bbox|cassette|^server|^output|tier$/.test(k)), [
       "skills.sources[].tier",
+      "skills.forced[].tier",
     ]);
   });
 

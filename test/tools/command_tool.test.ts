@@ -7,8 +7,10 @@ import type { ToolContext } from "../../src/agent/ports.ts";
 import type { CommandTool } from "../../src/core/command_tool.ts";
 import { decide } from "../../src/core/decide.ts";
 import type { Facts } from "../../src/core/facts.ts";
-import { evidenceMarks, gatesOf } from "../../src/core/gate.ts";
+import { evidenceClaims } from "../../src/core/evidence.ts";
+import { gateBlocks, gatesOf } from "../../src/core/gate.ts";
 import { coveringGrant, grantFor } from "../../src/core/grant.ts";
+import { emptyGateState } from "../../src/core/gate_state.ts";
 import type { Args } from "../../src/core/message.ts";
 import type { Gate } from "../../src/core/policy.ts";
 import { commandTool, type SkillSide } from "../../src/tools/command_tool.ts";
@@ -330,9 +332,23 @@ describe("gates and a command tool", () => {
     });
   }
 
+  test("a gate on the tool itself waits for its evidence alone, whatever the tool runs inside", () => {
+    const facts = factsOf(["bash", "-c", "make x && gh pr merge 1"]);
+    const missing = (before: string) =>
+      gateBlocks([gate(before, "git_diff")], emptyGateState, facts, ws.root).flatMap((b) => b.missing);
+    assertEquals(missing("skill.deploy.run").map((m) => m.split(":")[0]), ["evidence missing"]);
+    assertEquals(missing("shell(gh pr merge *)").map((m) => m.split(":")[0]), [
+      "evidence missing",
+      "gate_compound",
+    ]);
+  });
+
   test("a command tool that runs the evidence is none", () => {
     const marks = (evidence: string) =>
-      evidenceMarks([gate("shell(x)", evidence)], factsOf(["bun", "test"]), ws.root);
+      evidenceClaims([gate("shell(x)", evidence)], factsOf(["bun", "test"]), {
+        root: ws.root,
+        writableProgram: false,
+      }).marks;
     assertEquals(marks("shell(bun test)"), []);
     assertEquals(marks("skill.other.run"), []);
     assertEquals(marks("skill.deploy.run"), ["g#0"]);

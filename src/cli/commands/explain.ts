@@ -13,6 +13,7 @@ import { identityOf } from "../../agent/offered.ts";
 import type { Tool } from "../../agent/ports.ts";
 import type { Skill } from "../../core/skill.ts";
 import { listing } from "../agent_parts.ts";
+import { stateFolder } from "../../load/locate.ts";
 import { commandTools } from "../skill_side.ts";
 import { loadCatalog } from "../catalog.ts";
 import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
@@ -84,7 +85,11 @@ function findTool(settings: Settings, name: string): Named | string {
   const listed = servers.find((t) => t.name === name);
   if (listed !== undefined) return { tool: listed };
   const skills = /^skill\./.test(name) ? loadCatalog(settings).catalog.items : [];
-  const all = skills.flatMap((owner) => commandTools(owner).map((tool) => ({ tool, owner })));
+  const { policy, surroundings } = settings;
+  const { env } = surroundings;
+  // Nothing runs, so nothing secret is read.
+  const site = { state: stateFolder(surroundings), secrets: policy.skills.secrets, env, onSecret: () => {} };
+  const all = skills.flatMap((owner) => commandTools(owner, site).map((tool) => ({ tool, owner })));
   const found = all.find((t) => identityOf(t.tool) === name);
   if (found !== undefined) return found;
   const known = all.length === 0

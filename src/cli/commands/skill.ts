@@ -1,4 +1,4 @@
-// `writ skill list|show|run`: what skills there are, what one says, and running one.
+// `writ skill list|find|show|pin|run`: what skills there are, what one says, and running one.
 import { exitCodes } from "../../core/outcome.ts";
 import { showPosition } from "../../core/problem.ts";
 import { searchSkills } from "../../core/skill_search.ts";
@@ -11,6 +11,7 @@ import { reportProblems, reportSlip } from "../result.ts";
 import { withoutSecrets } from "../secrets.ts";
 import { loadSettings } from "../settings.ts";
 import { findSkills, freshView, listSkills, skillFacts } from "../skill_list.ts";
+import { pinSkills } from "../skill_pin.ts";
 import { runOnce, type RunOptions, withRunOptions } from "./run.ts";
 import { toJsonLine } from "../json_line.ts";
 
@@ -27,6 +28,12 @@ export const skill: CommandModule = {
       .action(async (words: string[], options: PolicyOptions) => done(await find(context, words, options)));
     withPolicyOptions(command.command("show <name>")).description("one skill: its facts and its body")
       .action(async (name: string, options: PolicyOptions) => done(await show(context, name, options)));
+    withPolicyOptions(command.command("pin <skills...>")).description(
+      "the hash of a skill's folder, as a policy pins it; a skill is a name or a path",
+    )
+      .action(async (skills: string[], options: PolicyOptions) =>
+        done(await pinSkills(context, skills, options))
+      );
     withRunOptions(command.command("run <name> [arguments...]")).description("one turn with this skill")
       .action(async (name: string, words: string[], options: RunOptions) =>
         done(await runOnce(context, ["/skill", "run", name, ...words], options))
