@@ -86,7 +86,7 @@ function refused(code: Exclude<BodyRead, { ok: true }>["code"], message: string)
 }
 
 /** Relative paths with `/`, sorted; links are listed when they lead to a file inside the folder. */
-function attachedFiles(skill: Skill): string[] {
+export function attachedFiles(skill: Pick<Skill, "folder" | "file">): readonly string[] {
   const files: string[] = [];
   const queue = [{ inner: "", depth: 0 }];
   for (let next = queue.shift(); next !== undefined && files.length < attachedCap; next = queue.shift()) {

@@ -14,7 +14,7 @@ export function readToolBound(fields: Fields, warn: Warn): readonly string[] | u
   if (first === undefined) return undefined;
   for (const key of keys) {
     if (key !== "allowed-tools" && key !== "allowed_tools") {
-      warn("field-alias", `\`${key}\` is read as \`allowed-tools\``);
+      warn("field-alias", `\`${key}\` is read as \`allowed-tools\``, key);
     }
   }
   const bound = others.reduce((entries, list) => commonTools(entries, list), first);
@@ -25,10 +25,11 @@ export function readToolBound(fields: Fields, warn: Warn): readonly string[] | u
     warn(
       "allowed-tools-conflict",
       `${keys.map((k) => `\`${k}\``).join(" and ")} disagree; only what both allow counts`,
+      keys[0],
     );
   }
   if (bound.some(isWildcardEntry)) {
-    warn("allowed-tools-wildcard", "`allowed-tools` contains `*`, which bounds nothing");
+    warn("allowed-tools-wildcard", "`allowed-tools` contains `*`, which bounds nothing", keys[0]);
   }
   return bound;
 }
@@ -37,7 +38,8 @@ const inText = /[\s,]/;
 const inList = /,/;
 
 function readEntries(key: string, value: unknown, warn: Warn): readonly string[] {
-  const invalid = (what: string) => warn("allowed-tools-invalid", `\`${key}\`: ${what}; it allows nothing`);
+  const invalid = (what: string) =>
+    warn("allowed-tools-invalid", `\`${key}\`: ${what}; it allows nothing`, key);
   const parts: string[] = [];
   if (typeof value === "string") {
     parts.push(...splitTools(value, inText));
@@ -51,7 +53,7 @@ function readEntries(key: string, value: unknown, warn: Warn): readonly string[]
     return [];
   }
   if (parts.length === 0 && (!Array.isArray(value) || value.length === 0)) {
-    warn("allowed-tools-empty", `\`${key}\` lists nothing, so no tool is allowed`);
+    warn("allowed-tools-empty", `\`${key}\` lists nothing, so no tool is allowed`, key);
   }
   return parts.filter((part) => isEntry(part) || (invalid(`\`${part}\` is not the name of a tool`), false));
 }
@@ -109,6 +111,7 @@ export function readToolList(fields: Fields, bounded: boolean, warn: Warn): read
     warn(
       "tools-ambiguous",
       "`tools` names what must exist and bounds nothing; write `allowed-tools` for a bound",
+      "tools",
     );
   }
   const items = typeof value === "string" ? splitTools(value, inText) : Array.isArray(value) ? value : [];
@@ -129,9 +132,9 @@ export function readFlag(
   const values = keys.map((key) => {
     const value = readBoolean(fields.value(key));
     if (value === undefined) {
-      warn("flag-invalid", `\`${key}\` is neither true nor false; it is read as ${closing}`);
+      warn("flag-invalid", `\`${key}\` is neither true nor false; it is read as ${closing}`, key);
     }
-    if (key !== name) warn("field-alias", `\`${key}\` is read as \`${name}\``);
+    if (key !== name) warn("field-alias", `\`${key}\` is read as \`${name}\``, key);
     return value ?? closing;
   });
   return values.includes(closing) ? closing : !closing;

@@ -7,7 +7,12 @@ import type { Position } from "../core/problem.ts";
 import { dropHidden, type SkillMeta } from "../core/skill.ts";
 import { escapeLine } from "../core/text.ts";
 
-export type SkillWarning = { readonly code: string; readonly message: string };
+export type SkillWarning = {
+  readonly code: string;
+  readonly message: string;
+  /** Where places were asked for. */
+  readonly at?: Position;
+};
 
 export type SkillFile =
   | {
@@ -17,7 +22,11 @@ export type SkillFile =
     /** Offset into the text, in UTF-16 units, where the body begins. */
     readonly bodyStart: number;
   }
-  | FrontMatterFault;
+  | (FrontMatterFault & {
+    /** What else is wrong with it, and what is merely odd. */
+    readonly further?: readonly FrontMatterFault[];
+    readonly warnings?: readonly SkillWarning[];
+  });
 
 /** The fields of a block, found under any spelling of their names. */
 export type Fields = {
@@ -30,11 +39,11 @@ export type Fields = {
 /**
  * Reads a SKILL.md, or the beginning of one that reaches beyond its front matter to the first byte that is not blank.
  * Refuses what could not be read as its author meant it; everything else loads, with warnings whose codes are stable.
- * `split` is its front matter, when it is known already.
+ * `split` is its front matter, when it is known already. Places of warnings are worked out only for `places`: that costs time.
  */
 export function parseSkillFile(
   text: string,
-  from: { readonly file: string; readonly folderName: string },
+  from: { readonly file: string; readonly folderName: string; readonly places?: true },
   split: FrontMatter | FrontMatterFault = splitFrontMatter(text, from.file),
 ): SkillFile {
   if (!split.ok) return split;
@@ -53,46 +62,54 @@ export function parseSkillFile(
   }
   const fields = fieldsOf(block.document);
   const warnings: SkillWarning[] = [];
-  const warn = (code: string, message: string) => {
-    if (!warnings.some((w) => w.code === code && w.message === message)) warnings.push({ code, message });
+  const warn: Warn = (code, message, key) => {
+    if (warnings.some((w) => w.code === code && w.message === message)) return;
+    const place = () => key === undefined ? top(from.file) : fields.document.at([key]);
+    warnings.push({ code, message, ...(from.places === true ? { at: place() } : {}) });
   };
   if (block.repaired) {
     warn("yaml-repaired", "the front matter is not valid YAML; values were put in quotes to read it");
   }
-  const meta = readMeta(fields, from, warn);
-  if ("reason" in meta) return meta;
+  const read = readMeta(fields, from, warn);
+  const faults = [...read.faults];
   if (text.slice(split.bodyStart).trim() === "") {
-    return refuse("body-empty", "there is nothing after the front matter", top(from.file), {
+    faults.push(refuse("body-empty", "there is nothing after the front matter", top(from.file), {
       hint: "write the instructions below the closing `---` line",
-    });
+    }));
   }
-  return { ok: true, meta, warnings, bodyStart: split.bodyStart };
+  const [first, ...further] = faults;
+  if (first !== undefined) return { ...first, further, warnings };
+  return { ok: true, meta: read.meta, warnings, bodyStart: split.bodyStart };
 }
 
-export type Warn = (code: string, message: string) => void;
+/** `key` is the field that the warning is about, as it is spelled. */
+export type Warn = (code: string, message: string, key?: string) => void;
 
 function readMeta(
   fields: Fields,
   from: { readonly file: string; readonly folderName: string },
   warn: Warn,
-): SkillMeta | FrontMatterFault {
-  const description = readText(fields, "description", from.file, warn);
-  if (typeof description !== "string") return description;
-  const name = readText(fields, "name", from.file, warn);
-  if (typeof name !== "string") return name;
+): { readonly faults: readonly FrontMatterFault[]; readonly meta: SkillMeta } {
+  const texts = (["description", "name"] as const).map((field) => readText(fields, field, from.file, warn));
+  const faults = texts.filter((text) => typeof text !== "string");
+  const [description = "", name = ""] = texts.map((text) => typeof text === "string" ? text : "");
   const unsafe = checkName(name, fields, from.file);
-  if (unsafe !== undefined) return unsafe;
-  warnOfName(name, from.folderName, warn);
-  warnOfDescription(description, warn);
+  if (unsafe !== undefined) faults.push(unsafe);
+  if (name !== "") warnOfName(name, from.folderName, warn, fields.spellings("name")[0]);
+  warnOfDescription(description, warn, fields.spellings("description")[0]);
   warnOfOptionalFields(fields, warn);
-  for (const text of [name, description]) {
+  for (const [field, text] of [["name", name], ["description", description]] as const) {
     if (hidesCharacters(text)) {
-      warn("hidden-characters", `\`${escapeLine(text.slice(0, 80))}\` holds characters that cannot be seen`);
+      warn(
+        "hidden-characters",
+        `\`${escapeLine(text.slice(0, 80))}\` holds characters that cannot be seen`,
+        fields.spellings(field)[0],
+      );
     }
   }
   const allowedTools = readToolBound(fields, warn);
   const version = readVersion(fields);
-  return {
+  const meta: SkillMeta = {
     name,
     description,
     ...(version === undefined ? {} : { version }),
@@ -103,6 +120,7 @@ function readMeta(
     modelInvocable: !readFlag(fields, "disable-model-invocation", "closed-when-true", warn),
     userInvocable: readFlag(fields, "user-invocable", "closed-when-false", warn),
   };
+  return { faults, meta };
 }
 
 // `context: fork` is how another agent writes it.
@@ -191,13 +209,13 @@ function readText(
     );
   }
   if (typeof value !== "string") {
-    warn(`${field}-coerced`, `\`${field}\` is ${typeof value}; it is read as the text \`${text}\``);
+    warn(`${field}-coerced`, `\`${field}\` is ${typeof value}; it is read as the text \`${text}\``, key);
   }
   // A comment after a name is a comment; after prose it may be the rest of a sentence.
   if (scalar?.cut === true && field === "description") {
-    warn("comment-in-value", `\`${field}\` was cut at \` #\`; put the value in quotes to keep the rest`);
+    warn("comment-in-value", `\`${field}\` was cut at \` #\`; put the value in quotes to keep the rest`, key);
   }
-  if (key !== field) warn("field-alias", `\`${key}\` is read as \`${field}\``);
+  if (key !== field) warn("field-alias", `\`${key}\` is read as \`${field}\``, key);
   return field === "name" ? text.normalize("NFC") : text;
 }
 
@@ -216,16 +234,20 @@ function checkName(name: string, fields: Fields, file: string): FrontMatterFault
   );
 }
 
-function warnOfName(name: string, folderName: string, warn: Warn): void {
+function warnOfName(name: string, folderName: string, warn: Warn, key: string | undefined): void {
   if (name.normalize("NFKC") !== folderName.normalize("NFKC")) {
-    warn("name-dir-mismatch", `the name \`${name}\` differs from its folder \`${folderName}\``);
+    warn("name-dir-mismatch", `the name \`${name}\` differs from its folder \`${folderName}\``, key);
   }
   if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name)) {
-    warn("name-invalid", `the name \`${name}\` is not made of lower-case letters, digits and single hyphens`);
+    warn(
+      "name-invalid",
+      `the name \`${name}\` is not made of lower-case letters, digits and single hyphens`,
+      key,
+    );
   }
   const length = over(name, 64);
   if (length !== undefined) {
-    warn("name-too-long", `the name has ${length} characters; at most 64 are expected`);
+    warn("name-too-long", `the name has ${length} characters; at most 64 are expected`, key);
   }
 }
 
@@ -246,14 +268,14 @@ const hostMarkup = new RegExp(
   "i",
 );
 
-function warnOfDescription(description: string, warn: Warn): void {
+function warnOfDescription(description: string, warn: Warn, key: string | undefined): void {
   const length = over(description, 1024);
   if (length !== undefined) {
-    warn("description-too-long", `the description has ${length} characters; at most 1024 are expected`);
+    warn("description-too-long", `the description has ${length} characters; at most 1024 are expected`, key);
   }
   const tag = description.includes("<") ? hostMarkup.exec(description)?.[0] : undefined;
   if (tag !== undefined) {
-    warn("description-markup", `the description holds the tag \`${escapeLine(tag.slice(0, 40))}\``);
+    warn("description-markup", `the description holds the tag \`${escapeLine(tag.slice(0, 40))}\``, key);
   }
 }
 
@@ -261,7 +283,7 @@ function warnOfDescription(description: string, warn: Warn): void {
 const visible =
   /(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})|(?<=(?![\p{Script=Latin}\p{Script=Han}])[\p{L}\p{M}])[\u200c\u200d](?=[\p{L}\p{M}])|\u{1f3f4}[\u{e0020}-\u{e007f}]+/gu;
 
-function hidesCharacters(text: string): boolean {
+export function hidesCharacters(text: string): boolean {
   if (dropHidden(text) === text) return false;
   const rest = text.replace(visible, "");
   return dropHidden(rest) !== rest;
@@ -270,20 +292,21 @@ function hidesCharacters(text: string): boolean {
 function warnOfOptionalFields(fields: Fields, warn: Warn): void {
   const compatibility = fields.value("compatibility");
   if (compatibility !== undefined && compatibility !== null) {
-    if (typeof compatibility !== "string") warn("compatibility-type", "`compatibility` is not text");
-    else if (over(compatibility, 500) !== undefined) {
-      warn("compatibility-too-long", "`compatibility` has more than 500 characters");
+    if (typeof compatibility !== "string") {
+      warn("compatibility-type", "`compatibility` is not text", "compatibility");
+    } else if (over(compatibility, 500) !== undefined) {
+      warn("compatibility-too-long", "`compatibility` has more than 500 characters", "compatibility");
     }
     const scalar = fields.document.scalar(["compatibility"]);
     if (scalar?.cut === true) {
-      warn("comment-in-value", "`compatibility` was cut at ` #`");
+      warn("comment-in-value", "`compatibility` was cut at ` #`", "compatibility");
     }
   }
   const metadata = fields.value("metadata");
   if (
     metadata !== undefined && metadata !== null && (typeof metadata !== "object" || Array.isArray(metadata))
   ) {
-    warn("metadata-type", "`metadata` is not a map");
+    warn("metadata-type", "`metadata` is not a map", "metadata");
   }
 }
 

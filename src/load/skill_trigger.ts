@@ -12,10 +12,11 @@ const maxLength = 1000;
  * The patterns that compile, and the examples. A pattern that does not compile, that matches the empty text or is too
  * long is left out with a warning; so is a `trigger` of a shape that is not `{patterns, match, no_match}`.
  */
-export function readTrigger(fields: Fields, warn: Warn): Pick<SkillMeta, "patterns" | "match" | "noMatch"> {
+export function readTrigger(fields: Fields, report: Warn): Pick<SkillMeta, "patterns" | "match" | "noMatch"> {
+  const warn: Warn = (code, message, key = "trigger") => report(code, message, key);
   const none = { patterns: [], match: [], noMatch: [] };
   if (fields.value("triggers") !== undefined) {
-    warn("trigger-form", "`triggers` is not read; write `trigger: {patterns: [...]}`");
+    warn("trigger-form", "`triggers` is not read; write `trigger: {patterns: [...]}`", "triggers");
   }
   const trigger = fields.value("trigger");
   if (trigger === undefined) return none;

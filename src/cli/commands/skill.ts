@@ -12,6 +12,7 @@ import { withoutSecrets } from "../secrets.ts";
 import { loadSettings } from "../settings.ts";
 import { findSkills, freshView, listSkills, skillFacts } from "../skill_list.ts";
 import { pinSkills } from "../skill_pin.ts";
+import { defineSkillLint } from "./skill_lint.ts";
 import { runOnce, type RunOptions, withRunOptions } from "./run.ts";
 import { toJsonLine } from "../json_line.ts";
 
@@ -34,6 +35,7 @@ export const skill: CommandModule = {
       .action(async (skills: string[], options: PolicyOptions) =>
         done(await pinSkills(context, skills, options))
       );
+    defineSkillLint(command, context, done);
     withRunOptions(command.command("run <name> [arguments...]")).description("one turn with this skill")
       .action(async (name: string, words: string[], options: RunOptions) =>
         done(await runOnce(context, ["/skill", "run", name, ...words], options))
