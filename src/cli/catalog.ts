@@ -5,6 +5,7 @@ import process from "node:process";
 import {
   type Catalog,
   type CatalogError,
+  gatesWithoutFork,
   type HashRead,
   mergeCatalog,
   missingForced as findMissing,
@@ -80,6 +81,7 @@ function indexSite(
   };
 }
 
+/** What of the policy's forced skills, and of its gates, cannot be had: nothing starts without them. */
 // Every file of a pinned skill is read to know its hash, so only of those.
 function hashesOf(skills: readonly Skill[], { skills: { pins } }: Policy): ReadonlyMap<string, HashRead> {
   const pinned = skills.filter((s) => pins.some((p) => p.skill === s.name));
@@ -91,7 +93,10 @@ function hashesOf(skills: readonly Skill[], { skills: { pins } }: Policy): Reado
 
 /** What of the policy's forced skills cannot be had: nothing starts without them. */
 export function missingForced(policy: Policy, loaded: LoadedCatalog): readonly Problem[] {
-  return findMissing(loaded.catalog, policy.skills.forced, unlisted(loaded));
+  return [
+    ...findMissing(loaded.catalog, policy.skills.forced, unlisted(loaded)),
+    ...gatesWithoutFork(loaded.catalog, policy.gates),
+  ];
 }
 
 /** Faults of files that are not even in the catalog's list of what is absent. */

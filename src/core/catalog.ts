@@ -1,7 +1,7 @@
 // Which skills there are: tiers merged, refused ones left out with a reason, forced ones kept from being replaced.
 import { compareText } from "./collection.ts";
 import type { LayerName } from "./decision.ts";
-import type { ForcedSkill, Pin, SkillSettings, SkillTier } from "./policy.ts";
+import type { ForcedSkill, Gate, Pin, SkillSettings, SkillTier } from "./policy.ts";
 import { type Problem, showPosition } from "./problem.ts";
 import { isUndeclared, mapToolName, type Skill } from "./skill.ts";
 import { wildcard } from "./text.ts";
@@ -162,6 +162,22 @@ export function missingForced(
       at: f.at,
       expected: "a skill of that name in skills.sources",
       hint: "writ skill list shows what is there",
+    }];
+  });
+}
+
+/** Gates that take the verdict of a fork alone, and whose skill runs as none. */
+export function gatesWithoutFork(catalog: Catalog, gates: readonly Gate[]): readonly Problem[] {
+  return gates.flatMap((gate): readonly Problem[] => {
+    const skill = gate.skill === undefined ? undefined : catalog.get(gate.skill);
+    if (gate.by !== "fork" || skill === undefined || skill.mode === "fork") return [];
+    return [{
+      code: "gate-unreachable",
+      severity: "error",
+      message:
+        `the gate \`${gate.id}\` waits for the verdict of a fork, and the skill \`${skill.name}\` runs as none`,
+      at: gate.at,
+      hint: "write `mode: fork` into the skill, or take `by` out of the gate",
     }];
   });
 }

@@ -10,7 +10,6 @@ export const notInThisVersion: readonly KeyPattern[] = [
   { path: "model.cassette" },
   { path: "skills.forced.*.before.*.box" },
   { path: "skills.forced.*.evidence.*.box" },
-  { path: "skills.forced.*.by" },
   { path: "skills.boxes" },
   { path: "permissions.delegate.*.box" },
   { path: "permissions.deny.*.box" },

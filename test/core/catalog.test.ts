@@ -1,6 +1,12 @@
 import { test } from "bun:test";
 import { assertEquals } from "@std/assert";
-import { type CatalogRules, mergeCatalog, missingForced, whyAbsent } from "../../src/core/catalog.ts";
+import {
+  type CatalogRules,
+  gatesWithoutFork,
+  mergeCatalog,
+  missingForced,
+  whyAbsent,
+} from "../../src/core/catalog.ts";
 import type { LayerName } from "../../src/core/decision.ts";
 import type { ForcedSkill } from "../../src/core/policy.ts";
 import { showProblem } from "../../src/core/problem.ts";
@@ -213,6 +219,24 @@ test("missingForced() refuses a fork in every request, and takes it for a gate",
     { ...entry, when: { at: "gate", gate: "g" } },
   ]);
   assertEquals(found.map((p) => p.code), ["forced-skill-fork"]);
+});
+
+test("gatesWithoutFork() are those that wait for a fork which the skill is not", () => {
+  const { catalog } = mergeCatalog([makeSkill({ name: "a", mode: "fork" }), makeSkill({ name: "b" })], open);
+  const at = { file: "p.yaml", line: 1, col: 1 };
+  const gate = { layer: "user", at, before: [], evidence: [] } as const;
+  const found = gatesWithoutFork(catalog, [
+    { ...gate, id: "a", skill: "a", by: "fork" },
+    { ...gate, id: "b", skill: "b", by: "fork" },
+    { ...gate, id: "here", skill: "b" },
+    { ...gate, id: "absent", skill: "c", by: "fork" },
+    { ...gate, id: "none" },
+  ]);
+  assertEquals(found.map((p) => [p.code, p.severity, p.message]), [[
+    "gate-unreachable",
+    "error",
+    "the gate `b` waits for the verdict of a fork, and the skill `b` runs as none",
+  ]]);
 });
 
 const tool = (name: string): CommandTool => ({

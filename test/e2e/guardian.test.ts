@@ -475,6 +475,121 @@ describe("the end of a turn", () => {
   });
 });
 
+describe("through a skill", () => {
+  const skill = (name: string, files: { readonly [file: string]: string }) => {
+    mkdirSync(join(top, "skills", name), { recursive: true });
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(top, "skills", name, file), text);
+  };
+  const head = (name: string, more = "") => `---\nname: ${name}\ndescription: ${name}\n${more}---\nDo it.\n`;
+  const tool = (name: string, ...command: readonly string[]) => ({
+    name,
+    description: name,
+    input_schema: { type: "object" },
+    command,
+  });
+  beforeAll(() => {
+    program("gh", 'echo "gh $*" >> "$(dirname "$0")/../merged"');
+    const tools = [
+      tool("ship", "gh", "pr", "merge", "1"),
+      tool("wrapped_ship", "sh", "-c", "gh pr merge 1"),
+      tool("bun_test", "bun", "test"),
+    ];
+    skill("shipper", { "SKILL.md": head("shipper"), "tools.json": JSON.stringify(tools) });
+    skill("errand", { "SKILL.md": head("errand", "mode: fork\n") });
+    skill("judge", { "SKILL.md": head("judge", "mode: fork\n") });
+  });
+  const options = (forced = gate) => ({
+    forced: `${forced}\n  sources: [builtin, {path: ${
+      JSON.stringify(join(top, "skills"))
+    }}]\n  undeclared_tools: unbounded`,
+  });
+  const load = (name: string): Call => ({ load_skill: { name } });
+
+  const rows: readonly (readonly [name: string, replies: readonly Reply[], missing: readonly string[]])[] = [
+    ["its tool runs the gated command", [[{ ship: {} }]], [noDiff, noTests, noVerdict]],
+    ["its tool runs the gated command in a shell", [[{ wrapped_ship: {} }]], [
+      noDiff,
+      noTests,
+      noVerdict,
+      compound,
+    ]],
+    ["its tool is named like the evidence and runs it", [[diff], [{ bun_test: {} }], [merge]], [
+      `${noTests}${near("call_6_1", "it must be exactly as `shell(bun test *)` says")}`,
+      noVerdict,
+    ]],
+  ];
+  for (const [name, replies, missing] of rows) {
+    test(`${name}: refused, and allowed once all is in place`, () => {
+      const played = play([...change, first, [load("shipper")], ...replies, ...proper, "done"], options());
+      assertEquals(refusals(played.events), [[noDiff, noTests, noVerdict], missing]);
+      assertEquals(played.merged, ["gh pr merge 1"]);
+    });
+  }
+
+  test("a fork is held back as well, and what it changes makes evidence stale", () => {
+    const replies: readonly Reply[] = [
+      ...change,
+      first,
+      [diff],
+      [tests],
+      [verdict("PASS")],
+      [load("errand")],
+      [sh("git reset -q")],
+      [sh("echo x > other.txt")],
+      [merge],
+      "errand done",
+      [merge],
+      ...proper,
+      "done",
+    ];
+    const played = play(replies, options());
+    const forks = played.events.flatMap((e) => e.type === "fork.completed" ? [e.data] : []);
+    assertEquals(forks.map((f) => f.denied.map((d) => d.reason.startsWith("gate: merge"))), [[true]]);
+    assertEquals(refusals(played.events).at(-1), [
+      `${noDiff}${stale("call_4_1")}`,
+      `${noTests}${stale("call_5_1")}`,
+      noVerdict,
+    ]);
+    assertEquals(played.merged, ["gh pr merge 1"]);
+  });
+
+  test("a gate that takes the verdict of a fork alone", () => {
+    const forced = gate.replace("mainline-guardian", "judge") + "\n      by: fork";
+    const judged: Call = { complete_skill: { name: "judge", outcome: "PASS", summary: "read" } };
+    const played = play([
+      ...change,
+      first,
+      // The fork that the refusal starts.
+      [diff],
+      [tests],
+      [judged],
+      "judged",
+      // Here again.
+      [judged],
+      [merge],
+      [merge],
+      "done",
+      "done",
+      "done",
+    ], options(forced));
+    assertEquals(played.merged, ["gh pr merge 1"]);
+    assertEquals(
+      played.events.flatMap((e) => e.type === "skill.completed" ? [[e.data.name, e.data.outcome]] : []),
+      [[
+        "judge",
+        "PASS",
+      ]],
+    );
+    const story2 = story(played.events).slice(2, 6).map((s) => s.replace(/ \(.*/, ""));
+    assertEquals(story2, [
+      "shell gh pr merge 1: denied",
+      "complete_skill PASS: not_active",
+      "shell gh pr merge 1: ok",
+      "shell gh pr merge 1: denied",
+    ]);
+  });
+});
+
 test("evidence of its own reply counts for a gate that wants no verdict", () => {
   const forced = `
     - {id: seen, before: ["shell(gh pr merge *)"], evidence: [git_diff]}`;

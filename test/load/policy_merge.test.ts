@@ -464,22 +464,25 @@ describe("mergePolicy()", () => {
       "user",
       `skills:
   forced:
-    - {skill: g, before: finish, evidence: [git_diff], verdict: [PASS, FAIL]}
+    - {skill: g, before: finish, evidence: [git_diff], verdict: [PASS, FAIL], by: fork}
     - {id: both, before: ["shell(git push *)", finish, git_diff], evidence: [read_file], gate_retries: 0, reuse: true}
     - {before: ["shell(x)"], evidence: [read_file], reuse: false}
     - {skill: g, when: [session]}`,
     ]);
-    assertEquals(policy.gates.map((g) => [g.id, g.before.map((r) => r.id), g.finish?.retries, g.reuse]), [
-      ["user.forced[0]", [], 3, undefined],
-      ["both", ["both.before[0]", "both.before[2]"], 0, true],
-      ["user.forced[2]", ["user.forced[2].before[0]"], undefined, undefined],
-    ]);
+    assertEquals(
+      policy.gates.map((g) => [g.id, g.before.map((r) => r.id), g.finish?.retries, g.reuse, g.by]),
+      [
+        ["user.forced[0]", [], 3, undefined, "fork"],
+        ["both", ["both.before[0]", "both.before[2]"], 0, true, undefined],
+        ["user.forced[2]", ["user.forced[2].before[0]"], undefined, undefined, undefined],
+      ],
+    );
     assertEquals(policy.skills.forced.map((f) => f.when), [
       { at: "gate", gate: "user.forced[0]" },
       { at: "session" },
     ]);
     assertEquals(origin.filter((o) => o.key === "skills.forced").map((o) => o.value), [
-      "skill g, before finish, evidence git_diff, verdict PASS or FAIL",
+      "skill g, before finish, evidence git_diff, verdict PASS or FAIL, by a fork",
       "gate, before shell(git push *), finish, git_diff, evidence read_file, reuse, gate_retries 0",
       "gate, before shell(x), evidence read_file",
       "skill g, when session",
