@@ -80,42 +80,53 @@ class Worker {
   }
 }
 
-/** Some cases of one test file, and what they cost together. */
-type Round = {
+type TestFile = {
   readonly test: string;
-  readonly cases: readonly number[];
-  readonly ms: number;
-  readonly reached: ReadonlySet<number>;
+  readonly loading: ReadonlySet<number>;
+  readonly cases: readonly {
+    readonly at: number;
+    readonly ms: number;
+    readonly reached: ReadonlySet<number>;
+  }[];
 };
 
-/** Two rounds for each test file, cheap cases and dear ones; the cheapest rounds first. */
-async function roundsOf(worker: Worker, tests: readonly string[]): Promise<readonly Round[]> {
-  const rounds: Round[] = [];
+async function measureAll(worker: Worker, tests: readonly string[]): Promise<readonly TestFile[]> {
+  const measured: TestFile[] = [];
   for (const test of tests) {
-    const measured = await worker.ask<Measured>({ do: "measure", test }, 120_000);
-    if (measured === "timeout") throw new Error(`${test} does not end`);
-    const costs = measured.cost.flatMap((c, at) => typeof c === "number" ? [{ ms: c, at }] : []);
-    for (const cost of measured.cost) {
-      if (typeof cost === "string") console.error(`fails without a mutant, left out: ${test}: ${cost}`);
+    const found = await worker.ask<Measured>({ do: "measure", test }, 240_000);
+    if (found === "timeout") throw new Error(`${test} does not end`);
+    for (const { failed } of found.cases) {
+      if (failed !== undefined) console.error(`fails without a mutant, left out: ${test}: ${failed}`);
     }
-    for (const some of [costs.filter((c) => c.ms < dear), costs.filter((c) => c.ms >= dear)]) {
-      if (some.length === 0) continue;
-      const cases = some.sort((a, b) => a.ms - b.ms).map((c) => c.at);
-      const ms = some.reduce((sum, c) => sum + c.ms, 0);
-      rounds.push({ test, cases, ms, reached: new Set(measured.reached) });
-    }
+    const cases = found.cases.map((c, at) => ({ ...c, at, reached: new Set(c.reached) }))
+      .filter((c) => c.failed === undefined).sort((a, b) => a.ms - b.ms);
+    measured.push({ test, loading: new Set(found.loading.reached), cases });
   }
+  return measured;
+}
+
+/** Some cases of one test file, and what they cost together. */
+type Round = { readonly test: string; readonly cases: readonly number[]; readonly ms: number };
+
+/** The cases that come by the mutant, cheap and dear ones of each file apart; the cheapest rounds first. */
+function roundsFor(files: readonly TestFile[], mutant: number): readonly Round[] {
+  const rounds = files.flatMap(({ test, loading, cases }): Round[] => {
+    const mine = loading.has(mutant) ? cases : cases.filter((c) => c.reached.has(mutant));
+    return [mine.filter((c) => c.ms < dear), mine.filter((c) => c.ms >= dear)].filter((some) =>
+      some.length > 0
+    )
+      .map((some) => ({ test, cases: some.map((c) => c.at), ms: some.reduce((sum, c) => sum + c.ms, 0) }));
+  });
   return rounds.sort((a, b) => a.ms - b.ms);
 }
 
 async function endOf(worker: Worker, rounds: readonly Round[], mutant: number): Promise<Result["end"]> {
-  const mine = rounds.filter((r) => r.reached.has(mutant));
-  for (const { test, cases, ms } of mine) {
-    const tried = await worker.ask<Tried>({ do: "try", mutant, test, cases }, 1_000 + 5 * ms);
+  for (const { test, cases, ms } of rounds) {
+    const tried = await worker.ask<Tried>({ do: "try", mutant, test, cases }, 2_000 + 10 * ms);
     if (tried === "timeout") return "timeout";
     if (tried.noticed) return "killed";
   }
-  return mine.length === 0 ? "not reached" : "survived";
+  return rounds.length === 0 ? "not reached" : "survived";
 }
 
 async function tryFile(copy: string, file: string, sample: number): Promise<readonly Result[]> {
@@ -125,14 +136,14 @@ async function tryFile(copy: string, file: string, sample: number): Promise<read
   const worker = new Worker(copy);
   try {
     writeFileSync(path, withSwitches(source, mutants, 0));
-    const rounds = await roundsOf(worker, bundleTests(copy));
+    const tests = await measureAll(worker, bundleTests(copy));
     const step = Math.max(1, mutants.length / sample);
     const results: Result[] = [];
     for (const [id, m] of mutants.entries()) {
       if (Math.floor(id / step) === Math.floor((id - 1) / step)) continue;
       const line = source.slice(0, m.start).split("\n").length;
       const mutant: Placed = { ...m, file, line, before: source.slice(m.start, m.end) };
-      results.push({ mutant, end: await endOf(worker, rounds, id) });
+      results.push({ mutant, end: await endOf(worker, roundsFor(tests, id), id) });
     }
     return results;
   } finally {

@@ -15,10 +15,16 @@ export type Ask =
     /** Which cases run, in this order. */
     readonly cases: readonly number[];
   };
+/** `reached`: the mutants at which it came by. */
 export type Measured = {
+  readonly loading: { readonly reached: readonly number[] };
+  readonly cases: readonly MeasuredCase[];
+};
+export type MeasuredCase = {
+  readonly ms: number;
   readonly reached: readonly number[];
-  /** Milliseconds of each case, in order; what it threw where it fails without a mutant. */
-  readonly cost: readonly (number | string)[];
+  /** What it threw where it fails without a mutant. */
+  readonly failed?: string;
 };
 export type Tried = { readonly noticed: boolean };
 
@@ -68,14 +74,18 @@ function casesOf(test: string, mutant: number, saw?: (id: number) => boolean): r
 }
 
 async function measure(test: string): Promise<Measured> {
-  const reached = new Set<number>();
-  const cost: (number | string)[] = [];
-  for (const { name, run } of casesOf(test, -1, (id) => !reached.add(id))) {
+  let reached = new Set<number>();
+  const found = casesOf(test, -1, (id) => !reached.add(id));
+  const loading = { reached: [...reached] };
+  const cases: MeasuredCase[] = [];
+  for (const { name, run } of found) {
+    reached = new Set();
     const start = performance.now();
     const threw = await settled(run);
-    cost.push(threw === undefined ? performance.now() - start : `${name}: ${threw}`);
+    const failed = threw === undefined ? {} : { failed: `${name}: ${threw}` };
+    cases.push({ ms: performance.now() - start, reached: [...reached], ...failed });
   }
-  return { reached: [...reached], cost };
+  return { loading, cases };
 }
 
 async function settled(run: () => unknown): Promise<string | undefined> {
