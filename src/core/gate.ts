@@ -75,7 +75,13 @@ export function gateVotes(blocks: readonly GateBlock[]): readonly Cause[] {
   }));
 }
 
-const unknownOutcomes: readonly string[] = ["timeout", "cancelled", "output_limit", "tool_failed"];
+const unknownOutcomes: readonly string[] = [
+  "timeout",
+  "cancelled",
+  "output_limit",
+  "tool_failed",
+  "server_down",
+];
 
 /**
  * Whether a gated call that started and ended so has used its gates up: it ended well, or nobody knows whether it had its

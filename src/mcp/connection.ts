@@ -23,7 +23,7 @@ export type Reach =
     readonly headers: { readonly [name: string]: string };
   };
 
-/** `code` is `server_down`, `server_error`, `timeout` or `cancelled`. */
+/** `code` is `server_error` when the server turned the call down; after `server_down`, `timeout` and `cancelled` it may have been done. */
 export type Answer =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly code: string; readonly message: string };
@@ -169,7 +169,7 @@ function connectionOf(link: Link, timing: Timing): Connection {
   return {
     async call(tool, args, signal) {
       const gone = link.gone();
-      if (gone !== undefined) return { ok: false, code: "server_down", message: gone };
+      if (gone !== undefined) return down(gone);
       try {
         const params = { name: tool, arguments: args };
         const options = { timeout: timing.callMs, signal };
@@ -187,10 +187,15 @@ function connectionOf(link: Link, timing: Timing): Connection {
       return { ok: false, code: "timeout", message: `no answer within ${callMs} ms (\`call_timeout\`)` };
     }
     const why = gone();
-    if (why !== undefined) return { ok: false, code: "server_down", message: why };
-    const down = !(error instanceof library.ProtocolError) && !isAnswered(library, error);
-    return { ok: false, code: down ? "server_down" : "server_error", message: explain(library, error) };
+    if (why !== undefined) return down(why);
+    const code = isTurnedDown(library, error) ? "server_error" : "server_down";
+    return { ok: false, code, message: explain(library, error) };
   }
+}
+
+// A program that is gone is not started again: another one could be another server.
+function down(why: string): Answer {
+  return { ok: false, code: "server_down", message: `${why}; its tools are out of use in this session` };
 }
 
 function isTimeout(library: Library, error: unknown): boolean {
@@ -198,10 +203,10 @@ function isTimeout(library: Library, error: unknown): boolean {
     error instanceof Error && error.name === "TimeoutError";
 }
 
-// An HTTP status is an answer, save the one that says that the session is over.
-function isAnswered(library: Library, error: unknown): boolean {
-  if (error instanceof library.SdkHttpError) return error.status !== 404;
-  return error instanceof library.SdkError && error.code !== library.SdkErrorCode.ConnectionClosed;
+// Turned down, and so not done. Status 404 says that the session is over; what failed within the server may have been done.
+function isTurnedDown(library: Library, error: unknown): boolean {
+  if (error instanceof library.SdkHttpError) return error.status < 500 && error.status !== 404;
+  return error instanceof library.ProtocolError;
 }
 
 function explain(library: Library, error: unknown): string {

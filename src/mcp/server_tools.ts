@@ -50,7 +50,7 @@ function judged(name: string, risk: Risk): Pick<Tool, "name" | "inspect"> {
 
 function failureText(server: string, code: string, message: string): string {
   if (code === "server_down") {
-    return `the server \`${server}\` cannot be reached: ${message}; its tools are out of use`;
+    return `the server \`${server}\` cannot be reached: ${message}`;
   }
   return code === "server_error" ? `the server \`${server}\` refused the call: ${message}` : message;
 }

@@ -348,6 +348,8 @@ describe("usesUp() is true of what may have had its effect", () => {
     ["a cancel", { ok: false, code: "cancelled" }, true],
     ["too much output", { ok: false, code: "output_limit" }, true],
     ["a tool that threw", { ok: false, code: "tool_failed" }, true],
+    ["a server that died", { ok: false, code: "server_down" }, true],
+    ["a server that turned the call down", { ok: false, code: "server_error" }, false],
     ["a status", { ok: false, code: "exit", data: { exit: 1 } }, false],
     ["a signal", { ok: false, code: "exit", data: { exit: null, signal: "SIGKILL" } }, true],
     ["an end of which nothing is known", { ok: false, code: "exit" }, true],

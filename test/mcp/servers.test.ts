@@ -98,7 +98,7 @@ describe("a real server", () => {
   test("that dies within a call fails it, and those after it, and says why", () =>
     withServers([{ tools: { exit: "execute", echo: "read" } }], async (servers) => {
       const content =
-        "the server `s` cannot be reached: it ended with exit 3: the server had enough; its tools are out of use";
+        "the server `s` cannot be reached: it ended with exit 3: the server had enough; its tools are out of use in this session";
       assertEquals(await call(servers, "exit"), { ok: false, code: "server_down", content });
       assertEquals(await call(servers, "echo", { text: "x" }), { ok: false, code: "server_down", content });
     }));
@@ -164,7 +164,7 @@ describe("over HTTP", () => {
             ok: false,
             code: "server_down",
             content:
-              "the server `s` cannot be reached: HTTP status 404: the session is over, or the address is wrong; its tools are out of use",
+              "the server `s` cannot be reached: HTTP status 404: the session is over, or the address is wrong",
           });
         }),
     ));
@@ -193,7 +193,13 @@ describe("over HTTP", () => {
     [
       "a status that is an error",
       (_, response) => !!response.writeHead(500).end("broken"),
-      /refused the call: HTTP status 500: .*broken/,
+      /cannot be reached: HTTP status 500: .*broken/,
+      "server_down",
+    ],
+    [
+      "a status that says no",
+      (_, response) => !!response.writeHead(403).end("not you"),
+      /refused the call: HTTP status 403: .*not you/,
       "server_error",
     ],
     [
@@ -205,8 +211,8 @@ describe("over HTTP", () => {
     [
       "a page",
       (_, response) => !!response.writeHead(200, { "content-type": "text/html" }).end("<p>"),
-      /refused the call: Unexpected content type: text\/html/,
-      "server_error",
+      /cannot be reached: Unexpected content type: text\/html/,
+      "server_down",
     ],
     ["a cut", (request) => !!request.socket.destroy(), /cannot be reached/, "server_down"],
     [
@@ -321,7 +327,8 @@ describe("a server that does wrong at its start", () => {
 });
 
 describe("a server that does wrong in a call", () => {
-  const down = (why: string) => `the server \`s\` cannot be reached: ${why}; its tools are out of use`;
+  const down = (why: string) =>
+    `the server \`s\` cannot be reached: ${why}; its tools are out of use in this session`;
   const rows: readonly (readonly [string, string, ToolOutcome])[] = [
     ["dies", "dies", { ok: false, code: "server_down", content: down("it ended with exit 9") }],
     ["floods", "floods", { ok: false, code: "server_down", content: down("it does not stop writing") }],
@@ -350,7 +357,11 @@ describe("a server that does wrong in a call", () => {
     test(
       name,
       () =>
-        withServers([{ argv: oddServer(mode), tools: { do: "read" }, callMs: 1000 }], async (servers) => {
+        withServers([{
+          argv: oddServer(mode),
+          tools: { do: "read" },
+          callMs: mode === "hangs" ? 1000 : 20_000,
+        }], async (servers) => {
           const outcome = await call(servers, "do");
           assertEquals(
             { ...outcome, content: expected["content"] === "" ? "" : outcome.content },
