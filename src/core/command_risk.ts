@@ -27,7 +27,7 @@ function riskByTable(part: Part): Risk {
   const program = programName(first);
   // `git-push` is `git push`.
   const argv = program.startsWith("git-") ? ["git", program.slice(4), ...part.argv.slice(1)] : part.argv;
-  const known = strongest(programRisk({ ...part, argv }), optionRisk(argv));
+  const known = [programRisk({ ...part, argv }), ...optionRisks(argv)].reduce(strongest);
   return part.blurs?.some((b) => b.glob !== true) ? strongest(known, "execute") : known;
 }
 
@@ -36,11 +36,8 @@ export function strongest(a: Risk, b: Risk): Risk {
   return risks.indexOf(a) >= risks.indexOf(b) ? a : b;
 }
 
-function optionRisk(argv: readonly string[]): Risk {
-  return riskyUses(argv).reduce<Risk>(
-    (risk, use) => strongest(risk, use.kind === "runs" ? "execute" : "write"),
-    "read",
-  );
+function optionRisks(argv: readonly string[]): readonly Risk[] {
+  return riskyUses(argv).map((use) => use.kind === "runs" ? "execute" : "write");
 }
 
 function set(text: string): ReadonlySet<string> {
@@ -241,7 +238,7 @@ function gitRisk(argv: readonly string[]): Risk {
   }
   const listing = gitListings.get(command);
   if (listing === undefined) return gitWrites.has(command) ? "write" : "execute";
-  if (oneOf(listing.network ?? "", next) && next !== "") return "network";
+  if (oneOf(listing.network, next)) return "network";
   return oneOf(listing.read, next) || (next === "" && listing.bare === true) ? "read" : listing.otherwise;
 }
 
@@ -255,7 +252,7 @@ function isDestructive(program: string, part: Part): boolean {
     return /\b(drop|truncate|delete|dropDatabase|deleteMany|flushall|flushdb)\b/i.test(argv.join(" "));
   }
   const how = destroying.get(program);
-  return how !== undefined && destroys(how, argv.slice(1), argv[at], argv[at + 1]);
+  return how !== undefined && destroys(how, argv, argv[at], argv[at + 1]);
 }
 
 function gitDestroys(argv: readonly string[], at: number): boolean {

@@ -115,6 +115,9 @@ describe("commandRisk()", () => {
       "npm unpublish",
     ],
     ["execute", "psql -c 'select 1'"],
+    ["read", "git-stash list"],
+    ["write", "git reset HEAD", "tar out.x"],
+    ["execute", "sqlite3 f 'select backdrop'"],
     // Every program of the tables, and words that only resemble those which make a difference.
     [
       "read",
