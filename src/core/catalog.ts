@@ -4,7 +4,7 @@ import type { LayerName } from "./decision.ts";
 import type { ForcedSkill, Gate, Pin, SkillSettings, SkillTier } from "./policy.ts";
 import { type Problem, showPosition } from "./problem.ts";
 import { isUndeclared, mapToolName, type Skill } from "./skill.ts";
-import { wildcard } from "./text.ts";
+import { type Pattern, wildcard } from "./text.ts";
 
 export type Absent = {
   readonly name: string;
@@ -14,6 +14,7 @@ export type Absent = {
    * `server-down`, `forced-tier`, `pinned-tier`, `pin-missing`, `pin-mismatch`. */
   readonly code: string;
   readonly reason: string;
+  readonly patterns: readonly Pattern[];
 };
 
 export type Catalog = {
@@ -319,7 +320,7 @@ function duplicate(skill: Skill, all: readonly Skill[]): Absent {
 }
 
 function absence(skill: Skill, code: string, reason: string): Absent {
-  return { name: skill.name, tier: skill.tier, file: skill.file, code, reason };
+  return { name: skill.name, tier: skill.tier, file: skill.file, code, reason, patterns: skill.patterns };
 }
 
 function groupBy<T>(items: readonly T[], key: (item: T) => string): Map<string, T[]> {

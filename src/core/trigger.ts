@@ -2,7 +2,7 @@
 import type { Catalog } from "./catalog.ts";
 import { compareText } from "./collection.ts";
 import type { SkillTrigger } from "./policy.ts";
-import { nearest } from "./problem.ts";
+import { nearest, type Position } from "./problem.ts";
 import type { Skill } from "./skill.ts";
 import { escapeLine, type Pattern } from "./text.ts";
 
@@ -103,9 +103,11 @@ export type PatternHit = {
   readonly pattern: string;
   /** UTF-16 offsets into the message. */
   readonly span: readonly [number, number];
+  /** Where a policy holds the pattern; absent for one of the skill itself. */
+  readonly at?: Position;
 };
 
-const messageCap = 64 * 1024;
+export const messageCap = 64 * 1024;
 
 /**
  * The skills of which a pattern meets the first 64 KiB of the message: each once, by its first pattern that does, those of
@@ -122,17 +124,21 @@ export function selectByPattern(
   const hits: PatternHit[] = [];
   const byPolicy = Map.groupBy(triggers, (t) => t.skill);
   for (const skill of catalog.items) {
-    const patterns = [...(byPolicy.get(skill.name) ?? []).map((t) => t.pattern), ...skill.patterns];
+    const own = skill.patterns.map((pattern) => ({ pattern }));
+    const patterns = [...byPolicy.get(skill.name) ?? [], ...own];
     const hit = firstHit(patterns, text);
     if (hit !== undefined) hits.push({ skill, ...hit });
   }
   return hits.sort((a, b) => rank(a.skill, b.skill, recent));
 }
 
-function firstHit(patterns: readonly Pattern[], text: string): Omit<PatternHit, "skill"> | undefined {
-  for (const pattern of patterns) {
+function firstHit(
+  patterns: readonly { readonly pattern: Pattern; readonly at?: Position }[],
+  text: string,
+): Omit<PatternHit, "skill"> | undefined {
+  for (const { pattern, at } of patterns) {
     const span = pattern.find(text);
-    if (span !== undefined) return { pattern: pattern.source, span };
+    if (span !== undefined) return { pattern: pattern.source, span, ...(at === undefined ? {} : { at }) };
   }
   return undefined;
 }
@@ -145,8 +151,8 @@ function rank(a: Skill, b: Skill, recent: ReadonlyMap<string, number>): number {
 
 const encoder = new TextEncoder();
 
-// Whole characters only.
-function firstBytes(text: string, cap: number): string {
+/** The beginning of a text, at most so many bytes of UTF-8, whole characters only. */
+export function firstBytes(text: string, cap: number): string {
   if (text.length * 3 <= cap) return text;
   return text.slice(0, encoder.encodeInto(text, new Uint8Array(cap)).read);
 }

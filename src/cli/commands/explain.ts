@@ -1,9 +1,7 @@
 // `writ explain`: what the policy decides on a call and why, or which skills a message would load. Nothing runs.
-import { sessionForced } from "../../core/policy.ts";
 import type { Args } from "../../core/message.ts";
 import { exitCodes } from "../../core/outcome.ts";
-import { isObject } from "../../core/text.ts";
-import { selectByPattern } from "../../core/trigger.ts";
+import { escapeLine, isObject } from "../../core/text.ts";
 import { systemNetwork } from "../../runtime/network.ts";
 import { listedTools } from "../../mcp/server_tools.ts";
 import { checkArguments } from "../../tools/arguments.ts";
@@ -12,7 +10,6 @@ import { builtinTools, toolNames } from "../../tools/registry.ts";
 import { identityOf } from "../../agent/offered.ts";
 import type { Tool } from "../../agent/ports.ts";
 import type { Skill } from "../../core/skill.ts";
-import { listing } from "../agent_parts.ts";
 import { stateFolder } from "../../load/locate.ts";
 import { commandTools } from "../skill_side.ts";
 import { loadCatalog } from "../catalog.ts";
@@ -20,8 +17,8 @@ import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions
 import { explainCall, explanationLines } from "../explain_call.ts";
 import { reportProblems, reportSlip } from "../result.ts";
 import { loadSettings, type Settings } from "../settings.ts";
-import { freshView } from "../skill_list.ts";
-import { askSkills } from "../skill_words.ts";
+import { collectSecrets, withoutSecrets } from "../secrets.ts";
+import { reportLines, triggerReport } from "../trigger_report.ts";
 import { toJsonLine } from "../json_line.ts";
 
 type ExplainOptions = PolicyOptions & { readonly message?: string; readonly unattended?: boolean };
@@ -53,7 +50,9 @@ async function explainOne(
   const json = options.json === true;
   const settings = await loadSettings(context, options, undefined);
   if (!settings.ok) return reportProblems(output, settings.problems, json);
-  if (options.message !== undefined) return explainMessage(context, settings.value, options.message, json);
+  if (options.message !== undefined) {
+    return await explainMessage(context, settings.value, options.message, json);
+  }
   if (tool === undefined) return reportSlip(output, "name a tool, or give --message", json);
   const named = findTool(settings.value, tool);
   if (typeof named === "string") return reportSlip(output, named, json);
@@ -113,38 +112,19 @@ function readArguments(tool: string, text: string): Args | undefined {
   }
 }
 
-function explainMessage(context: Context, settings: Settings, message: string, json: boolean): number {
-  const { output } = context;
-  const { policy } = settings;
-  const loaded = loadCatalog(settings);
-  const asked = askSkills(freshView(policy, loaded), message, []);
-  if (asked.kind === "fault") return reportSlip(output, asked.message, json);
-  const forced = sessionForced(policy.skills).map((f) => ({
-    skill: f.skill,
-    by: "policy",
-    at: f.at,
-  }));
-  const hits = selectByPattern(message, policy.skills.triggers, loaded.catalog, new Map())
-    .map((h) => ({ skill: h.skill.name, by: "pattern", pattern: h.pattern, span: h.span }));
-  const { tokens } = listing(policy, loaded);
-  if (json) {
-    output.result(
-      toJsonLine({
-        message,
-        skills: [...forced, ...hits],
-        catalogTokens: tokens,
-        tools: policy.tools.enabled,
-      }),
-    );
-    return exitCodes.done;
-  }
-  for (const f of forced) {
-    output.result(output.safe(`${f.skill}  forced by policy at ${f.at.file}:${f.at.line}:${f.at.col}\n`));
-  }
-  for (const h of hits) {
-    output.result(output.safe(`${h.skill}  by pattern "${h.pattern}" at ${h.span[0]}..${h.span[1]}\n`));
-  }
-  if (forced.length + hits.length === 0) output.result("no skill would be loaded before the first request\n");
-  output.result(`catalog: ${loaded.catalog.items.length} skills, about ${tokens} tokens\n`);
-  return exitCodes.done;
+/** Also `writ skill trigger`. */
+export async function explainMessage(
+  context: Context,
+  settings: Settings,
+  message: string,
+  json: boolean,
+): Promise<number> {
+  const secrets = collectSecrets(context.host.env, []);
+  secrets.use(settings.policy);
+  const output = withoutSecrets(context, settings.policy);
+  const text = secrets.redact(message);
+  const report = await triggerReport(settings, loadCatalog(settings), text);
+  if (json) output.result(toJsonLine({ message: text, ...report }));
+  else for (const line of reportLines(report)) output.result(`${escapeLine(line)}\n`);
+  return report.refused === undefined ? exitCodes.done : exitCodes.usage;
 }

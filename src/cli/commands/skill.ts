@@ -12,6 +12,7 @@ import { withoutSecrets } from "../secrets.ts";
 import { loadSettings } from "../settings.ts";
 import { findSkills, freshView, listSkills, skillFacts } from "../skill_list.ts";
 import { pinSkills } from "../skill_pin.ts";
+import { explainMessage } from "./explain.ts";
 import { defineSkillLint } from "./skill_lint.ts";
 import { runOnce, type RunOptions, withRunOptions } from "./run.ts";
 import { toJsonLine } from "../json_line.ts";
@@ -34,6 +35,11 @@ export const skill: CommandModule = {
     )
       .action(async (skills: string[], options: PolicyOptions) =>
         done(await pinSkills(context, skills, options))
+      );
+    withPolicyOptions(command.command("trigger <message...>"))
+      .description("which skills a message would load, and why")
+      .action(async (words: string[], options: PolicyOptions) =>
+        done(await trigger(context, words, options))
       );
     defineSkillLint(command, context, done);
     withRunOptions(command.command("run <name> [arguments...]")).description("one turn with this skill")
@@ -61,7 +67,14 @@ async function list(context: Context, options: PolicyOptions): Promise<number> {
   if (options.json === true) {
     const shown = view.shown();
     const skills = catalog.items.map((s) => skillFacts(s, view, shown));
-    output.result(toJsonLine({ skills, absent: catalog.absent, errors, warnings }));
+    output.result(
+      toJsonLine({
+        skills,
+        absent: catalog.absent.map(({ patterns: _, ...rest }) => rest),
+        errors,
+        warnings,
+      }),
+    );
     return exitCodes.done;
   }
   output.result(`${listSkills(view)}\n`);
@@ -87,6 +100,12 @@ async function find(context: Context, words: readonly string[], options: PolicyO
     output.result(toJsonLine({ query, total, skills }));
   } else output.result(`${findSkills(catalog, query)}\n`);
   return exitCodes.done;
+}
+
+async function trigger(context: Context, words: readonly string[], options: PolicyOptions): Promise<number> {
+  const settings = await loadSettings(context, options, undefined);
+  if (!settings.ok) return reportProblems(context.output, settings.problems, options.json === true);
+  return await explainMessage(context, settings.value, words.join(" "), options.json === true);
 }
 
 async function show(context: Context, name: string, options: PolicyOptions): Promise<number> {
