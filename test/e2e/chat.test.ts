@@ -316,7 +316,7 @@ describe("commands of the chat", () => {
       await withMachine(async (m) => {
         const talk = chat(m, [{ text: "unused" }]);
         const exchanges: readonly (readonly [string, readonly string[]])[] = [
-          ["/help", ["/help", "/status", "/compact", "/skill", "/grants", "/quit"]],
+          ["/help", ["/help", "/status", "/model", "/compact", "/skill", "/grants", "/quit"]],
           ["/status", [
             "session  ",
             "policy   ",
@@ -334,7 +334,9 @@ describe("commands of the chat", () => {
           ["/skill nope", ["no skill `nope`; available: "]],
           ["/skill mainlin-guardian", ["did you mean mainline-guardian?"]],
           ["/staus", ["error: no command /staus; did you mean /status?"]],
-          ["/model2 fast", ["error: no command /model2; /help lists them"]],
+          ["/model", ["* default"]],
+          ["/model fast", ["error: `fast` is no model of this policy", "* default"]],
+          ["/modle fast", ["error: no command /modle; did you mean /model?"]],
           ["/帮助", ["error: no command /帮助"]],
           ["   ", []],
         ];

@@ -120,6 +120,7 @@ const table: { readonly [command: string]: How } = {
     says: "consistent",
   },
   "writ session list": { run: (m) => m.writ(["session", "list"]) },
+  "writ session list --forks": { run: (m) => m.writ(["session", "list", "--forks"]) },
   "writ session show ID": {
     run: async (m) => await afterRun(m, (id) => m.writ(["session", "show", id])),
     says: "turn ended: final",
@@ -242,13 +243,16 @@ describe("a policy in the documents", () => {
   });
 });
 
-test("the skill in the documents loads", async () => {
+test("the skills in the documents load", async () => {
   const found = fences.filter((f) => f.language === "markdown" && f.text.startsWith("---\n"));
-  assertEquals(found.map((f) => f.document), ["src/cli/help/skills.md"]);
+  assertEquals(found.map((f) => f.document), ["src/cli/help/skills.md", "src/cli/help/skills.md"]);
   await withMachine(async (m) => {
     m.write("config/writ/skills/release-notes/SKILL.md", found[0]?.text ?? "");
     const ran = await m.writ(["skill", "show", "release-notes"]);
     assertEquals([ran.code, ran.stderr], [0, ""]);
+    m.write("config/writ/skills/second-opinion/SKILL.md", found[1]?.text ?? "");
+    const fork = JSON.parse((await m.writ(["skill", "show", "second-opinion", "--json"])).stdout);
+    assertEquals([fork.mode, fork.history, fork.model], ["fork", "summary", "fast"]);
     const hit = await m.writ(["explain", "--message", "write the release notes"]);
     assertStringIncludes(hit.stdout, "release-notes  by pattern");
   });

@@ -138,6 +138,8 @@ async function show(context: Context, name: string, options: PolicyOptions): Pro
     ["version", found.version ?? "-"],
     ["source", `${found.tier}: ${found.file}`],
     ["sha256", read.body.sha256],
+    ...(found.mode === "fork" ? [["mode", `fork, history ${found.history ?? "none"}`] as const] : []),
+    ...(found.model === undefined ? [] : [["model", found.model] as const]),
     ["allowed tools", found.allowedTools?.join(", ") ?? "none declared"],
     ["patterns", found.patterns.map((p) => p.source).join("  ") || "-"],
     ...settings.value.policy.skills.triggers.flatMap(({ skill, pattern, at }): [string, string][] =>
