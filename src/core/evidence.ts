@@ -47,10 +47,9 @@ export function countsByStatus(facts: Facts): boolean {
 
 // Why the call is no evidence for the pattern, although that speaks of it.
 function flaw(rule: Rule, facts: Facts, site: EvidenceSite): string | undefined {
-  const tops = topParts(facts);
-  const [top] = tops;
-  if (tops.length > 1) return "it must be the only command in its text";
-  if (facts.subjects.some(isInner) && tops.every((t) => needsNaming(t.part) !== undefined)) {
+  const [top, ...others] = topParts(facts);
+  if (others.length > 0) return "it must be the only command in its text";
+  if (facts.subjects.some(isInner) && (top === undefined || needsNaming(top.part) !== undefined)) {
     return "it must stand at the top level of the text, not inside another command";
   }
   if (top?.part.statusHidden === true) {
@@ -58,8 +57,8 @@ function flaw(rule: Rule, facts: Facts, site: EvidenceSite): string | undefined 
   }
   const judged = facts.subjects.filter((s) => !isOperand(s) && !isInner(s));
   const missed = judged.find((s) => !matchesSubject(rule, facts, s, "allow", site.root));
-  if (judged.length === 0 || missed !== undefined) {
-    return missed?.kind === "path" && facts.tool === "shell"
+  if (missed !== undefined) {
+    return missed.kind === "path" && facts.tool === "shell"
       ? "its output must not go to a file"
       : `it must be exactly as \`${rule.text}\` says`;
   }

@@ -125,9 +125,8 @@ function newestVerdict(gate: Gate, state: GateState): Given | undefined {
   return verdictsOf(gate, state).at(-1);
 }
 
-function verdictsOf(gate: Gate, state: GateState): readonly Given[] {
-  if (gate.skill === undefined || gate.verdict === undefined) return [];
-  return Object.hasOwn(state.verdicts, gate.skill) ? state.verdicts[gate.skill] ?? [] : [];
+function verdictsOf({ skill = "", verdict }: Gate, state: GateState): readonly Given[] {
+  return verdict !== undefined && Object.hasOwn(state.verdicts, skill) ? state.verdicts[skill] ?? [] : [];
 }
 
 // A verdict that does not open the gate voids the evidence on which it was based.
@@ -158,14 +157,12 @@ function whyMissing(gate: Gate, state: GateState, index: number, tree: string | 
 
 // A command that hides nothing and is gated itself may run others (`npx release`); nothing may stand beside it.
 function isAlone(gate: Gate, facts: Facts, root: string): boolean {
-  const tops = topParts(facts);
-  if (tops.length > 1) return false;
+  const [top, ...others] = topParts(facts);
+  if (others.length > 0) return false;
   if (!facts.subjects.some(isInner)) return true;
   // A gate on a skill's tool guards the call as a whole, with all that its fixed command runs.
   const whole = facts.subjects.find((s) => s.kind === "call");
   if (whole !== undefined && gate.before.some((rule) => restricts(rule, facts, whole, root))) return true;
-  return tops.length === 1 &&
-    tops.every((top) =>
-      needsNaming(top.part) === undefined && gate.before.some((rule) => restricts(rule, facts, top, root))
-    );
+  return top !== undefined && needsNaming(top.part) === undefined &&
+    gate.before.some((rule) => restricts(rule, facts, top, root));
 }

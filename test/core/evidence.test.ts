@@ -37,6 +37,14 @@ const file = (tool: string, operand: boolean): Subject => ({
   path: { written: "out", absolute: "/ws/out", resolved: "/ws/out", inWorkspace: true },
 });
 
+/** Written as one path, and another one. */
+const led: Subject = {
+  kind: "path",
+  tool: "read_file",
+  operand: false,
+  path: { written: "out", absolute: "/ws/out", resolved: "/ws/other", inWorkspace: true },
+};
+
 function gate(evidence: readonly Matchers[], id = "g"): Gate {
   return {
     id,
@@ -78,7 +86,81 @@ describe("evidenceClaims() takes one plain command whose exit status counts", ()
       facts("read_file", { risk: "read", subjects: [file("read_file", false)] }),
       true,
     ],
+    [
+      "a file that leads elsewhere",
+      { tools: ["read_file"], path: [pathGlob("out")] },
+      facts("read_file", { risk: "read", subjects: [led] }),
+      exactly,
+    ],
+    [
+      "a command that reads the file",
+      { tools: ["read_file"], path: [pathGlob("out")] },
+      run([part("cat out")], {}, file("read_file", true)),
+      undefined,
+    ],
     ["the command", shell("bun test"), run([part("bun test")]), true],
+    [
+      "another spelling, into a file",
+      shell("bun test"),
+      run([part("./bun test")], {}, file("write_file", false)),
+      exactly,
+    ],
+    ["nothing but what is inside", shell("bun test"), run([part("bun test", inner)]), hidden],
+    [
+      "two words that are not named",
+      shell("bun test *"),
+      run([part("bun test --help --dry-run")]),
+      idle("--help"),
+    ],
+    [
+      "a word that another pattern of the rule names",
+      { tools: ["shell"], command: [command("bun test *"), command("bun lint -t *")] },
+      run([part("bun test -t x")]),
+      idle("-t"),
+    ],
+    [
+      "a word that one of its patterns names",
+      { tools: ["shell"], command: [command("bun test *"), command("bun test -t *")] },
+      run([part("bun test -t x")]),
+      true,
+    ],
+    [
+      "one of several whole texts",
+      { tools: ["shell"], args: { command: ["bun lint", "bun test -t x"] } },
+      run([part("bun test -t x")], { args: { command: "bun test -t x" } }),
+      true,
+    ],
+    [
+      "two wildcards that could become options",
+      shell("bun test *"),
+      run([part("bun test * -*", {
+        blurs: [
+          { at: 2, pieces: ["", ""], many: true, glob: true },
+          { at: 3, pieces: ["-", ""], many: true, glob: true },
+        ],
+      })]),
+      option("*"),
+    ],
+    [
+      "a wildcard with a dash within",
+      shell("bun test *"),
+      run([part("bun test a-b/*", { blurs: [{ at: 2, pieces: ["a-b/", ""], many: true, glob: true }] })]),
+      true,
+    ],
+    ["in no folder", shell("bun test"), run([part("bun test")], { args: { cwd: "" } }), true],
+    [
+      "in the root, with many strokes",
+      shell("bun test"),
+      run([part("bun test")], { args: { cwd: ".//" } }),
+      true,
+    ],
+    [
+      "in the root, by name with many",
+      shell("bun test"),
+      run([part("bun test")], { args: { cwd: `${root}//` } }),
+      true,
+    ],
+    ["in a hidden folder", shell("bun test"), run([part("bun test")], { args: { cwd: ".x" } }), place],
     ["a wildcard", shell("bun test *"), run([part("bun test core")]), true],
     ["any command", named("shell"), run([part("bun test")]), true],
     ["another command", shell("bun test"), run([part("bun lint")]), undefined],

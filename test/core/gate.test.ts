@@ -134,6 +134,12 @@ describe("a gated call stands alone in its text", () => {
       true,
     ],
     [
+      "nothing but what runs inside",
+      shell("gh pr merge *"),
+      shellFacts([part("gh pr merge 1", inner)]),
+      false,
+    ],
+    [
       "only what a command runs is gated",
       shell("release *"),
       shellFacts([part("npx release now"), part("release now", inner)]),
@@ -142,7 +148,10 @@ describe("a gated call stands alone in its text", () => {
   ];
   for (const [name, before, asked, alone] of rows) {
     test(name, () => {
-      const gate = makeGate([before], [{ tools: ["git_diff"] }]);
+      // A second pattern that reaches none of them makes no difference.
+      const gate = makeGate([before, { tools: ["write_file"], path: [pathGlob("nowhere")] }], [
+        { tools: ["git_diff"] },
+      ]);
       assertEquals(gateBlocks([gate], open, asked, root), alone ? [] : [{ gate, missing: [compound] }]);
     });
   }
@@ -299,6 +308,12 @@ describe("gateBlocks() says why what was gathered does not count", () => {
     }
   });
 
+  test("a skill that is called like a property of every object", () => {
+    const odd: Gate = { ...gate, skill: "constructor" };
+    const missing = [verdict.replace("guardian", "constructor")];
+    assertEquals(gateBlocks([odd], whole, merge, root, "t1"), [{ gate: odd, missing }]);
+  });
+
   test("evidenceCalls() names the calls in the order of the patterns", () => {
     const two: Gate = { ...gate, evidence: [...gate.evidence, ...gate.evidence, ...gate.evidence] };
     const marks = { "merge#2": { call: "c3", seq: 1 }, "merge#0": mark };
@@ -333,6 +348,7 @@ describe("a gate on the end of a turn", () => {
 
   test("failedFinish() is the first whose newest verdict is FAIL", () => {
     assertEquals(failedFinish([call, gate], given("FAIL")), gate);
+    assertEquals(failedFinish([gate, { ...gate, id: "later" }], given("FAIL")), gate);
     assertEquals(failedFinish([call, gate], given("PASS")), undefined);
     assertEquals(failedFinish([{ ...call, skill: "guardian", verdict: ["FAIL"] }], given("FAIL")), undefined);
     assertEquals(failedFinish([gate], emptyGateState), undefined);
@@ -342,7 +358,7 @@ describe("a gate on the end of a turn", () => {
 describe("usesUp() is true of what may have had its effect", () => {
   const rows: readonly (readonly [name: string, outcome: Parameters<typeof usesUp>[0], used: boolean])[] = [
     ["a good end", { ok: true }, true],
-    ["a good end with a code", { ok: true, code: "exit" }, true],
+    ["a good end with a code", { ok: true, code: "exit", data: { exit: 0 } }, true],
     ["no reason given", { ok: false }, true],
     ["a time limit", { ok: false, code: "timeout" }, true],
     ["a cancel", { ok: false, code: "cancelled" }, true],
