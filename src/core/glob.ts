@@ -255,31 +255,35 @@ function translateClass(body: string): string | GlobFault {
   if (/\[[:.=]/.test(body)) {
     return { error: "named classes such as `[:alpha:]` are not known; write the characters" };
   }
-  const negated = body.startsWith("!") || body.startsWith("^");
-  const members = classMembers(negated ? body.slice(1) : body);
-  let set = negated ? "/" : "";
-  for (let i = 0; i < members.length; i++) {
-    const [low] = members[i] ?? [0];
-    const dash = members[i + 1];
-    const range = dash?.[0] === 0x2d && dash[1] ? members[i + 2] : undefined;
-    const high = range?.[0] ?? low;
-    if (range !== undefined) i += 2;
-    if (high < low) return { error: `the range in \`[${body}]\` runs backwards` };
-    // A class stays within its level, also when a range runs across the slash.
-    set += low <= slash && slash <= high ? span(low, slash - 1) + span(slash + 1, high) : span(low, high);
-  }
-  return set === "" ? { error: `\`[${body}]\` matches nothing` } : `[${negated ? "^" : ""}${set}]`;
+  const { negated, ranges } = classRanges(body);
+  if (ranges.some(([low, high]) => high < low)) return { error: `the range in \`[${body}]\` runs backwards` };
+  // A class stays within its level, also when a range runs across the slash.
+  const spans = ranges.map(([low, high]) =>
+    span(low, Math.min(high, slash - 1)) + span(Math.max(low, slash + 1), high)
+  );
+  return `[${negated ? "^/" : ""}${spans.join("")}]`;
 }
 
-/** Code points, and whether each was written without a backslash. */
-export function classMembers(body: string): (readonly [number, boolean])[] {
-  const members: (readonly [number, boolean])[] = [];
-  const points = [...body];
+/** The first and last code points of what a class holds; one character is a range of its own. */
+export function classRanges(
+  body: string,
+): { readonly negated: boolean; readonly ranges: readonly (readonly [number, number])[] } {
+  const negated = /^[!^]/.test(body);
+  const points = [...(negated ? body.slice(1) : body)];
+  /** Each member, and whether it was written without a backslash. */
+  const members: (readonly [point: number, plain: boolean])[] = [];
   for (let i = 0; i < points.length; i++) {
     const escaped = points[i] === "\\" && i + 1 < points.length;
     members.push([points[escaped ? ++i : i]?.codePointAt(0) ?? 0, !escaped]);
   }
-  return members;
+  const ranges: (readonly [number, number])[] = [];
+  for (let first = members.shift(); first !== undefined; first = members.shift()) {
+    const [dash, last] = members;
+    const isRange = dash?.[0] === 0x2d && dash[1] && last !== undefined;
+    ranges.push([first[0], isRange ? last[0] : first[0]]);
+    if (isRange) members.splice(0, 2);
+  }
+  return { negated, ranges };
 }
 
 function span(low: number, high: number): string {

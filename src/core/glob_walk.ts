@@ -1,5 +1,5 @@
 // A glob level by level: how far a path follows it. For explaining, where "it does not match" is not enough.
-import { absoluteGlob, classEnd, classMembers, expandBraces, type GlobBase, unescapeGlob } from "./glob.ts";
+import { absoluteGlob, classEnd, classRanges, expandBraces, type GlobBase, unescapeGlob } from "./glob.ts";
 
 export type GlobWalk = {
   /** Levels of the glob that the path follows from the start, `**` apart; those that are the root's do not count. */
@@ -107,7 +107,6 @@ export function levelMatches(level: string, name: string): boolean {
       next.add(step.many ? at : at + 1);
     }
     due = afterMany(steps, next);
-    if (due.size === 0) return false;
   }
   return due.has(steps.length);
 }
@@ -127,8 +126,7 @@ function stepsOf(level: string): readonly Step[] {
     else if (c === "?") steps.push({ many: false, fits: any });
     else if (c === "[") {
       const rest = points.slice(i).join("");
-      const end = classEnd(rest, 0);
-      const body = rest.slice(1, end < 0 ? undefined : end);
+      const body = rest.slice(1, classEnd(rest, 0));
       steps.push({ many: false, fits: classOf(body) });
       i += [...body].length + 1;
     } else {
@@ -140,15 +138,6 @@ function stepsOf(level: string): readonly Step[] {
 }
 
 function classOf(body: string): (point: number) => boolean {
-  const negated = body.startsWith("!") || body.startsWith("^");
-  const members = classMembers(negated ? body.slice(1) : body);
-  const ranges: (readonly [number, number])[] = [];
-  for (let i = 0; i < members.length; i++) {
-    const [low] = members[i] ?? [0];
-    const dash = members[i + 1];
-    const range = dash?.[0] === 0x2d && dash[1] ? members[i + 2] : undefined;
-    ranges.push([low, range?.[0] ?? low]);
-    if (range !== undefined) i += 2;
-  }
+  const { negated, ranges } = classRanges(body);
   return (point) => ranges.some(([low, high]) => low <= point && point <= high) !== negated;
 }

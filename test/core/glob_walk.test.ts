@@ -23,10 +23,30 @@ describe("walkGlob()", () => {
       ["/**/.env", "/ws/src/a", "segment 2 is `.env`, the path ends in `a`", 0],
       ["/**", "/", undefined, 1],
       ["a/**/", "/ws/a", "the glob cannot be read", 0],
+      ["{a/b,a}", "/ws/a/b", undefined, 2],
+      ["{./a,b}", "/ws/a", undefined, 1],
+      ["{src/lib,test}/x", "/ws/src/lib/y", "segment 3 is `x`, the path has `y`", 2],
+      ["{a/x,a/y/z}", "/ws/a/q", "segment 2 is `x`, the path has `q`", 1],
+      ["{a/y/z,a/x}", "/ws/a/q", "segment 2 is `x`, the path has `q`", 1],
+      ["{a/x,a/y}", "/ws/a/q", "segment 2 is `y`, the path has `q`", 1],
+      ["**/a/b", "/ws/a/x", "segment 3 is `b`, the path has `x`", 1],
+      ["**/a/b", "/ws/a/x/a/y", "segment 3 is `b`, the path has `x`", 1],
+      ["/**/x", "/", "segment 2 is `x`, the path ends in `/`", 0],
+      ["/work", "/work/app", "the rule ends after 1 segments, the path goes on with `app`", 1],
     ];
-  for (const [glob, path, why, followed] of rows) {
-    test(`${glob} and ${path}`, () => {
-      const walk = walkGlob(glob, path, base);
+  const inFolders: typeof rows = [
+    ["a/x", "/work/app/a/y", "segment 2 is `x`, the path has `y`", 1],
+    ["/work/other/*", "/work/b", "segment 2 is `other`, the path has `b`", 1],
+    ["/work/app", "/work/b", "segment 2 is `app`, the path has `b`", 1],
+    ["/work", "/work/app/a", "the rule ends after 1 segments, the path goes on with `app`", 1],
+  ];
+  const all = [
+    ...rows.map((row) => [...row, base] as const),
+    ...inFolders.map((row) => [...row, { root: "/work/app", home: "/home/u" }] as const),
+  ];
+  for (const [glob, path, why, followed, at] of all) {
+    test(`${glob} and ${path} in ${at.root}`, () => {
+      const walk = walkGlob(glob, path, at);
       assertEquals([walk.why, walk.followed], [why, followed]);
     });
   }
@@ -68,6 +88,40 @@ describe("walkGlob()", () => {
 });
 
 describe("levelMatches()", () => {
+  const rows: readonly (readonly [level: string, matching: readonly string[], others: readonly string[]])[] =
+    [
+      ["a", ["a"], ["", "b", "aa"]],
+      ["*", ["a", "ab", ".a"], [""]],
+      ["a*", ["a", "ab"], ["", "ba"]],
+      ["?", ["a", "é", "😀"], ["", "ab"]],
+      ["a?c", ["abc"], ["ac", "abbc"]],
+      ["\\*", ["*"], ["a", "\\*", ""]],
+      ["a\\", ["a\\"], ["a", "a\\\\"]],
+      ["[a-c]x", ["ax", "bx", "cx"], ["dx", "-x", "`x", "x", "\0x"]],
+      ["x[ab]y", ["xay", "xby"], ["xcy", "xaby", "xy"]],
+      ["[ac-]", ["a", "c", "-"], ["b", "d"]],
+      ["[a\\-c]", ["a", "-", "c"], ["b", "\\"]],
+      ["[-c]", ["-", "c"], ["a"]],
+      ["[!a]", ["b", "!"], ["a", ""]],
+      ["[^a]", ["b", "^"], ["a"]],
+      ["[a!]", ["a", "!"], ["b"]],
+      ["[a^]", ["a", "^"], ["b"]],
+      ["[!b-c]", ["a", "d", "-"], ["b", "c"]],
+      ["[a-cx-z]", ["a", "y", "z"], ["d", "w", "-"]],
+      ["[a-c-e]", ["b", "-", "e"], ["d"]],
+      ["[😀]a", ["😀a"], ["😀", "a"]],
+    ];
+  for (const [level, matching, others] of rows) {
+    test(`${level} stands for ${matching.join(" ")}`, () => {
+      assertEquals(matching.filter((n) => !levelMatches(level, n)), []);
+      assertEquals(others.filter((n) => levelMatches(level, n)), []);
+      const made = absoluteGlob(`/${level}`, base);
+      if ("error" in made) return;
+      const pattern = lazyPattern(globSource(made.glob));
+      assertEquals([...matching, ...others].filter((n) => n !== "" && pattern.test(`/${n}`)), matching);
+    });
+  }
+
   test("takes no longer for many stars than for one", () => {
     assertEquals(levelMatches("*a".repeat(60) + "b", "a".repeat(250)), false);
   });
