@@ -68,7 +68,7 @@ export function recordSkill(agent: Agent, prepared: PreparedSkill): ActivationRe
   for (const found of text === "" ? [] : prepared.credentials) {
     agent.recorder.emit("skill.registry_error", {
       path: skill.file,
-      code: "credential-pattern",
+      code: "credential",
       message: `${found}: skills carry no secrets, what a command of theirs needs is for \`skills.secrets\``,
     });
   }

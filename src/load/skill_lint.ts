@@ -1,9 +1,9 @@
 // What is wrong with skills, or odd, by the reader that loads them; and what no reader minds and yet was seldom meant.
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { findCredentials } from "./credentials.ts";
 import { readStart, readWhole } from "./file_head.ts";
 import { realOr } from "./locate.ts";
-import { lazyPattern } from "./pattern.ts";
 import { attachedFiles } from "./skill_body.ts";
 import { bodyCap, type ScanLimits, scanSkills } from "./skill_dir.ts";
 import { hidesCharacters, parseSkillFile, type SkillFile } from "./skill_file.ts";
@@ -11,9 +11,8 @@ import { estimateTokens } from "../core/budget.ts";
 import { compareText } from "../core/collection.ts";
 import { isBelow } from "../core/path.ts";
 import type { Position, Problem } from "../core/problem.ts";
-import { secretShapes } from "../core/redact.ts";
 import { dropHidden, isWildcardEntry, mapToolName, type SkillMeta } from "../core/skill.ts";
-import { escapeLine, type Pattern } from "../core/text.ts";
+import { escapeLine } from "../core/text.ts";
 import { messageOf } from "../core/thrown.ts";
 import { builtinTools } from "../core/tool_names.ts";
 
@@ -320,25 +319,16 @@ function startOf(path: string): string {
   }
 }
 
-const shapes: readonly {
-  readonly kind: string;
-  readonly marks: readonly string[];
-  readonly pattern: Pattern;
-}[] = secretShapes
-  .map(({ kind, marks, source }) => ({ kind, marks, pattern: lazyPattern(source) }));
-
 /** Where a text holds what looks like a credential; the text itself is not shown. */
 function credentials(text: string, file: string): readonly Problem[] {
-  return shapes.flatMap(({ kind, marks, pattern }): Problem[] => {
-    if (!marks.some((mark) => text.includes(mark))) return [];
-    const span = pattern.find(text);
-    return span === undefined ? [] : [warning(
+  return findCredentials(text).map(({ kind, offset }) =>
+    warning(
       "credential",
       `there is what looks like a secret (${kind})`,
-      placeIn(text, file, span[0]),
+      placeIn(text, file, offset),
       "a skill carries no secrets: let the policy bind them by name",
-    )];
-  });
+    )
+  );
 }
 
 // Two of one name in folders beside each other would refuse each other.

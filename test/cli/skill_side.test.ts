@@ -296,7 +296,7 @@ test("what looks like a credential in a SKILL.md is said when it is loaded, and 
   live = await openLive(site, [says("a")]);
   await live.turn("one", ["deploy"]);
   assertEquals(live.of("skill.registry_error").map((e) => [e.code, e.message.slice(0, 45)]), [
-    ["credential-pattern", "line 5 holds what looks like a github-token: "],
+    ["credential", "line 5 holds what looks like a github-token: "],
   ]);
   assert(!readFileSync(live.session.logPath, "utf8").includes(leaked));
 });

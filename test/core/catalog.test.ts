@@ -8,7 +8,7 @@ import {
   whyAbsent,
 } from "../../src/core/catalog.ts";
 import type { LayerName } from "../../src/core/decision.ts";
-import type { ForcedSkill } from "../../src/core/policy.ts";
+import type { ForcedSkill, Pin, SkillTier } from "../../src/core/policy.ts";
 import { showProblem } from "../../src/core/problem.ts";
 import type { Skill } from "../../src/core/skill.ts";
 import type { CommandTool } from "../../src/core/command_tool.ts";
@@ -308,3 +308,79 @@ test("mergeCatalog() finds what a skill needs among its own tools, built-in ones
     errors: ["/user/b/SKILL.md tools-missing"],
   });
 });
+
+const zeros = `sha256:${"0".repeat(64)}`;
+const ones = `sha256:${"1".repeat(64)}`;
+
+function pin(skill: string, layer: LayerName = "user", hash = zeros): Pin {
+  return { skill, hash, layer, at: { file: `/${layer}.yaml`, line: 4, col: 7 } };
+}
+
+const hashesOf = (skills: readonly Skill[], hash: string) =>
+  new Map(skills.map((s) => [s.folder, { ok: true, hash } as const]));
+
+test("mergeCatalog() keeps a pinned skill whose folder has the hash, and says so", () => {
+  const skills = [makeSkill({ name: "a" }), makeSkill({ name: "b" })];
+  const { catalog } = mergeCatalog(skills, { ...open, pins: [pin("a")], hashes: hashesOf(skills, zeros) });
+  assertEquals(catalog.items.map((s) => [s.name, s.pin]), [["a", zeros], ["b", undefined]]);
+});
+
+test("mergeCatalog() refuses a pinned skill with another hash, with none, and one that was not hashed", () => {
+  const skills = [makeSkill({ name: "a" })];
+  const reasonOf = (hashes: CatalogRules["hashes"]) =>
+    whyAbsent(
+      mergeCatalog(skills, { ...open, pins: [pin("a")], ...(hashes === undefined ? {} : { hashes }) })
+        .catalog,
+      "a",
+    );
+  const rest =
+    `; \`${zeros}\` is pinned at /user.yaml:4:7: look at what changed, then pin it again with \`writ skill pin\``;
+  assertEquals(
+    reasonOf(hashesOf(skills, ones)),
+    `/user/a/SKILL.md: its folder has the hash \`${ones}\`${rest}`,
+  );
+  assertEquals(
+    reasonOf(new Map([["/user/a", { ok: false, message: "it holds a link" }]])),
+    `/user/a/SKILL.md: it holds a link${rest}`,
+  );
+  assertEquals(reasonOf(undefined), `/user/a/SKILL.md: its folder was not hashed${rest}`);
+});
+
+test("mergeCatalog() takes a pinned skill from no tier of less authority, whatever its hash", () => {
+  const skills = (["project", "user", "machine"] as const).map((tier) => makeSkill({ name: "a", tier }));
+  const hashes = hashesOf(skills, zeros);
+  const items = (layer: LayerName) => merged(skills, { pins: [pin("a", layer)], hashes });
+  assertEquals(items("user"), {
+    items: ["a user"],
+    absent: ["/project/a/SKILL.md pinned-tier"],
+    errors: ["/project/a/SKILL.md pinned-tier"],
+  });
+  assertEquals(items("machine").items, ["a machine"]);
+  // Where the higher one has changed, the lower one that has not comes up.
+  const other = new Map([...hashes, ["/user/a", { ok: true, hash: ones } as const]]);
+  assertEquals(merged(skills, { pins: [pin("a")], hashes: other }).items, ["a machine"]);
+});
+
+test("mergeCatalog() wants a pin of every skill that does not ship with Writ, when told to", () => {
+  const skills = [makeSkill({ name: "a", tier: "builtin" }), makeSkill({ name: "b", tier: "machine" })];
+  assertEquals(merged(skills, { requirePins: true }), {
+    items: ["a builtin"],
+    absent: ["/machine/b/SKILL.md pin-missing"],
+    errors: ["/machine/b/SKILL.md pin-missing"],
+  });
+});
+
+const tierRows: readonly (readonly [string, LayerName, SkillTier, readonly string[]])[] = [
+  ["a lower tier, admitted", "machine", "project", ["a project"]],
+  ["its own layer's tier", "user", "user", ["a user"]],
+  ["a higher tier than its layer", "user", "machine", ["a machine"]],
+  ["what ships with Writ alone", "user", "builtin", ["a builtin"]],
+];
+for (const [name, layer, tier, items] of tierRows) {
+  test(`mergeCatalog() with a forced entry that names ${name}`, () => {
+    const skills = (["builtin", "machine", "user", "project"] as const).map((t) =>
+      makeSkill({ name: "a", tier: t })
+    );
+    assertEquals(merged(skills, { forced: [{ ...forced("a", layer), tier }] }).items, items);
+  });
+}

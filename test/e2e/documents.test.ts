@@ -110,6 +110,22 @@ const table: { readonly [command: string]: How } = {
     says: "0 of 5 calls would be decided otherwise",
   },
   "writ policy diff": { run: (m) => m.writ(["policy", "diff"]), code: 2 },
+  "writ skill pin NAME": {
+    run: (m) => m.writ(["skill", "pin", "mainline-guardian"]),
+    says: 'pins: {mainline-guardian: "sha256:',
+  },
+  "writ skill pin": { run: (m) => m.writ(["skill", "pin"]), code: 2 },
+  'writ explain skill.deploy.target \'{"release": "1.2"}\'': {
+    run: (m) => {
+      const folder = "config/writ/skills/deploy";
+      m.write(`${folder}/SKILL.md`, "---\nname: deploy\ndescription: Deploys.\n---\nBody\n");
+      const tools = fences.find((f) => f.language === "json" && f.text.includes("target.sh"))?.text ?? "";
+      m.write(`${folder}/target.sh`, "");
+      m.write(`${folder}/tools.json`, tools);
+      return m.writ(["explain", "skill.deploy.target", '{"release": "1.2"}']);
+    },
+    says: "ask by the builtin default for risk network",
+  },
   "writ skill list": { run: (m) => m.writ(["skill", "list"]), says: "mainline-guardian" },
   "writ run": {
     run: (m) => m.writ(["run", ...laptop, ...review], { input: "review this PR" }),
