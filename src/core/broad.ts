@@ -1,6 +1,7 @@
 // Allow rules that give away more than they seem to.
 import type { CommandPattern } from "./command.ts";
 import { absoluteGlob, type GlobBase } from "./glob.ts";
+import { isWithin } from "./path.ts";
 import { programName } from "./program_options.ts";
 import type { Rule } from "./rule.ts";
 import { builtinsOf } from "./tool_names.ts";
@@ -39,9 +40,10 @@ export function broadness(
   }
   if (writers.length > 0) {
     faults.push(
-      ...(rule.path ?? []).filter((p) => isWholeTree(p.source, base)).map((p) =>
-        `\`${p.source}\` covers every file of ${treeName(p.source, base)}`
-      ),
+      ...(rule.path ?? []).flatMap((p) => {
+        const tree = treeOf(p.source, base);
+        return tree === undefined ? [] : [`\`${p.source}\` covers every file of ${tree}`];
+      }),
     );
   }
   if (rule.host?.some((h) => h.kind === "any") === true) faults.push("`*` covers every host");
@@ -74,27 +76,14 @@ function isInterpreter(program: string): boolean {
   return interpreters.has(program) || interpreters.has(program.replace(/[0-9.]+$/, ""));
 }
 
-function isWholeTree(source: string, base: GlobBase): boolean {
+// The tree of which the glob covers every file, for people; undefined where it covers no whole one.
+function treeOf(source: string, base: GlobBase): string | undefined {
   const made = absoluteGlob(source, base);
-  if ("error" in made) return false;
-  const open = made.glob.endsWith("/**") || made.glob.endsWith("/**/*");
-  return open && isAbove(made.prefix, base);
-}
-
-function isAbove(folder: string, base: GlobBase): boolean {
-  return [base.root, base.home].some((path) =>
-    path === folder || folder === "/" || path.startsWith(`${folder}/`)
-  );
-}
-
-function treeName(source: string, base: GlobBase): string {
-  const made = absoluteGlob(source, base);
-  if ("error" in made) return source;
-  return made.prefix === base.root
-    ? "the workspace"
-    : made.prefix === base.home
-    ? "your home"
-    : `\`${made.prefix}\``;
+  if ("error" in made || !/\/\*\*(\/\*)?$/.test(made.glob)) return undefined;
+  const { prefix } = made;
+  if (prefix === base.root) return "the workspace";
+  if (prefix === base.home) return "your home";
+  return [base.root, base.home].some((path) => isWithin(path, prefix)) ? `\`${prefix}\`` : undefined;
 }
 
 function list(names: readonly string[]): string {

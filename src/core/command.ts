@@ -113,7 +113,7 @@ export function matchesCommand(pattern: CommandPattern, part: Part, reach: "allo
 function coversExactly(pattern: CommandPattern, part: Part): boolean {
   const { words, rest } = pattern;
   const { argv } = part;
-  if (argv.length < words.length || (!rest && argv.length > words.length)) return false;
+  if (!rest && argv.length > words.length) return false;
   for (let i = 0; i < words.length; i++) if (words[i] !== argv[i]) return false;
   if (part.level !== "top" || (argv.length === 0 && part.assignments.length === 0)) return false;
   if (part.notUnderstood !== undefined && (part.nameable !== true || (words.length === 0 && rest))) {
@@ -132,7 +132,7 @@ function couldBe(pattern: CommandPattern, part: Part): boolean {
   if (program !== undefined && line.program !== undefined && line.program !== program) return false;
   if (!pattern.assignments.every((a) => couldAssign(a, part))) return false;
   if (program === undefined) return pattern.rest || part.argv.length === 0;
-  if (program === "git" && line.foreignGit) return true;
+  if (line.foreignGit) return true;
   return reaches([program, ...others], pattern.rest, line);
 }
 
@@ -169,7 +169,7 @@ function couldAssign(wanted: string, part: Part): boolean {
   );
 }
 
-type Token = { readonly text: string; readonly blur?: Blur };
+type Token = { readonly text: string; readonly blur: Blur | undefined };
 
 /** A part as rules that restrict see it. */
 type Line = {
@@ -186,11 +186,12 @@ function lineOf(part: Part): Line {
   if (found !== undefined) return found;
   const tokens = tokensOf(part);
   const [first] = tokens;
+  const program = first === undefined ? "" : first.blur === undefined ? first.text : undefined;
   const line = {
     tokens,
-    program: first === undefined ? "" : first.blur === undefined ? first.text : undefined,
+    program,
     known: new Set(tokens.filter((t) => t.blur === undefined).map((t) => t.text)),
-    foreignGit: isForeignGit(tokens),
+    foreignGit: program === "git" && isForeignGit(tokens),
   };
   lines.set(part, line);
   return line;
@@ -199,25 +200,19 @@ function lineOf(part: Part): Line {
 // `git-push` and `/usr/lib/git-core/git-push` are `git push`.
 function tokensOf(part: Part): readonly Token[] {
   const blurs = new Map(part.blurs?.map((b) => [b.at, b]));
-  const tokens = part.argv.map((text, at): Token => {
-    const blur = blurs.get(at);
-    return blur === undefined ? { text } : { text, blur };
-  });
+  const tokens = part.argv.map((text, at): Token => ({ text, blur: blurs.get(at) }));
   const [first, ...others] = tokens;
   if (first === undefined || first.blur !== undefined) return tokens;
   const program = programName(first.text);
-  const named = { text: program };
-  return program.startsWith("git-")
-    ? [{ text: "git" }, { text: program.slice(4) }, ...others]
-    : [named, ...others];
+  const names = program.startsWith("git-") ? ["git", program.slice(4)] : [program];
+  return [...names.map((text) => ({ text, blur: undefined })), ...others];
 }
 
 // An alias stands for anything that git can do; so does a program that calls itself git-something.
 function isForeignGit(tokens: readonly Token[]): boolean {
-  if (tokens[0]?.text !== "git" || tokens[0].blur !== undefined) return false;
   const at = subcommandIndex(tokens.map((t) => t.text));
   const before = tokens.slice(1, at);
-  if (before.some((t) => /^(-c|--config-env=?)?alias\./i.test(t.text) || t.blur !== undefined)) return true;
+  if (before.some((t) => /^(-c|--config-env=)?alias\./i.test(t.text) || t.blur !== undefined)) return true;
   const command = tokens[at];
   return command !== undefined && command.blur === undefined && !command.text.startsWith("-") &&
     !isGitCommand(command.text);

@@ -265,7 +265,7 @@ function pathGap(q: Question, subject: Extract<Subject, { kind: "path" }>): stri
     const literal = isAllowed(
       q,
       subject,
-      (l) => l.allow.filter((r) => r.path?.some((p) => p.literal && p.pattern.test(resolved)) ?? false),
+      (l) => l.allow.filter((r) => r.path?.some((p) => p.literal && p.pattern.test(resolved)) === true),
     );
     return literal ? undefined : `\`${resolved}\` is protected (${path.protectedBy})`;
   }
@@ -285,7 +285,7 @@ function privateHostVotes(q: Question, subject: Subject): Cause[] {
     subject,
     (l) =>
       l.allow.filter((r) =>
-        r.host?.some((h) => h.kind === "private" || (h.kind === "exact" && h.host === host)) ?? false
+        r.host?.some((h) => h.kind === "private" || (h.kind === "exact" && h.host === host)) === true
       ),
   );
   if (lifted) return [];

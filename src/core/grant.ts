@@ -22,13 +22,13 @@ export function grantFor(facts: Facts): Grant | undefined {
   const rules = whole ? undefined : grantRules(facts);
   if (!whole && rules === undefined) return undefined;
   // Operands too: a link that was put in the place of a file since makes another call of the same words.
-  const keys = facts.subjects.map((s) => keyOf(s, facts));
-  if (keys.some((k) => k === undefined)) return undefined;
+  const keys = facts.subjects.flatMap((s) => keyOf(s, facts) ?? []);
+  if (keys.length < facts.subjects.length) return undefined;
   return {
     rule: rules?.map(showGrantRule).join(", ") ?? `${facts.tool} with exactly these arguments`,
     tool: facts.tool,
     box: facts.box,
-    keys: keys.filter((k) => k !== undefined),
+    keys,
   };
 }
 

@@ -107,9 +107,8 @@ function withRules(layers: readonly Layer[], added: readonly Rule[]): readonly L
   if (layers.some((l) => l.name === "user")) {
     return layers.map((l) => (l.name === "user" ? { ...l, rules: [...l.rules, ...added] } : l));
   }
-  const at = layers.findIndex((l) => l.name === "project");
-  const user: Layer = { name: "user", rules: added, defaults: {}, delegates: [] };
-  return at < 0 ? [...layers, user] : [...layers.slice(0, at), user, ...layers.slice(at)];
+  // It delegates nothing: where it stands makes no difference.
+  return [...layers, { name: "user", rules: added, defaults: {}, delegates: [] }];
 }
 
 // What a loader makes of the entry; a path without wildcards needs no expression.
@@ -123,7 +122,7 @@ function compiled(rule: GrantRule, workspace: string): readonly Rule[] {
     text: showGrantRule(rule),
     tools: [tool],
     workspace,
-    ...(box === "default" ? {} : { box: [box] }),
+    box: [box],
   } as const;
   switch (kind) {
     case "command": {

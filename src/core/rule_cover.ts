@@ -65,9 +65,7 @@ function exceptCovers(wide: Matchers, narrow: Matchers): boolean {
 /** Whether the words of one pattern, and all that its `*` stands for, are covered by the other. */
 export function commandCovers(wide: CommandPattern, narrow: CommandPattern, reaches: Reaches): boolean {
   if (narrow.rest && !wide.rest) return false;
-  if (wide.words.length > narrow.words.length || (!wide.rest && wide.words.length < narrow.words.length)) {
-    return false;
-  }
+  if (!wide.rest && wide.words.length < narrow.words.length) return false;
   const restricts = reaches.wide === "restrict";
   const same = (w: string, at: number) =>
     restricts && at === 0 ? programName(w) === programName(narrow.words[0] ?? "") : w === narrow.words[at];

@@ -5,6 +5,7 @@ import {
   matchesCommand,
   needsNaming,
   parseCommandPattern,
+  programOf,
 } from "../../src/core/command.ts";
 import type { Part } from "../../src/core/facts.ts";
 import { parseRiskyOption } from "../../src/core/risky_options.ts";
@@ -40,6 +41,7 @@ describe("parseCommandPattern()", () => {
     ["assignments", "TZ=UTC LC_ALL='C x' date *", ["date"], true, ["TZ=UTC", "LC_ALL=C x"]],
     ["an assignment later is a word", "env A=1 ls", ["env", "A=1", "ls"], false, []],
     ["a quoted star is a word", "ls '*'", ["ls", "*"], false, []],
+    ["a backslash at the end", "ls \\", ["ls", "\\"], false, []],
     ["quoted operators", "echo ';' \\$x", ["echo", ";", "$x"], false, []],
     ["blanks of all kinds", "  git\t status\n", ["git", "status"], false, []],
   ];
@@ -109,6 +111,27 @@ describe("matchesCommand() for rules that allow", () => {
     ],
     ["a function definition", "*", part("", { notUnderstood: "f is defined" }), false],
     ["an assignment alone", "X=1", part("", { assignments: ["X=1"] }), true],
+    [
+      "an assignment alone, named, though it is not understood",
+      "X=1",
+      part("", { assignments: ["X=1"], notUnderstood: "x", nameable: true }),
+      true,
+    ],
+    ["nothing under a star", "*", part(""), false],
+    ["fewer words", "git push origin", part("git push"), false],
+    [
+      "an unknown word under the star",
+      "git log *",
+      part("git log $X", { blurs: [{ ...unknown, at: 2 }] }),
+      false,
+    ],
+    [
+      "an unknown word beside file names",
+      "ls *",
+      part("ls *.ts $X", { blurs: [{ ...unknown, glob: true }, { ...unknown, at: 2 }] }),
+      false,
+    ],
+    ["file names for the program", "*", part("l* x", { blurs: [{ ...unknown, at: 0, glob: true }] }), false],
   ];
   for (const [name, source, subject, covered] of rows) {
     test(`${name}: ${source} | ${subject.text}`, () => {
@@ -193,12 +216,113 @@ describe("matchesCommand() for rules that restrict", () => {
     ["an unknown program and nothing else", "rm *", part("$X y", loose(0, "", "")), false],
     ["an unknown program that may be empty", "rm *", part("$X rm y", loose(0, "", "")), true],
     ["words added when it runs", "git push *", part("git …", loose(1, "", "")), true],
+    ["fewer words", "git push origin", part("git push"), false],
+    ["a word that may be none at the end", "git push", part("git push $X", loose(2, "", "")), true],
+    ["a word at the end", "git push", part('git push "$X"', blur(2, "", "")), false],
+    ["an assignment alone", "X=1", part("", { assignments: ["X=1"] }), true],
+    ["an assignment alone, and a command", "X=1", part("ls", { assignments: ["X=1"] }), false],
+    [
+      "an assignment of unknown value",
+      "A=b=c ls *",
+      part("ls", { assignments: ["A=$X"], notUnderstood: "x" }),
+      true,
+    ],
+    ["an assignment of another value", "A=1 ls *", part("ls", { assignments: ["A=2"] }), false],
+    [
+      "an assignment of another value before a wrapper",
+      "A=1 time *",
+      part("time ls", { assignments: ["A=2"], notUnderstood: "x", nameable: true }),
+      false,
+    ],
+    [
+      "another assignment of unknown value",
+      "A=1 ls *",
+      part("ls", { assignments: ["AB=$X"], notUnderstood: "x" }),
+      false,
+    ],
+    ["another git command as its own program", "git push *", part("git-status"), false],
+    ["text that only holds an alias", "git push *", part("git -C xalias.a=push status"), false],
+    ["an unknown option of git", "git push *", part("git -c $X status", blur(2, "", "")), true],
+    ["an unknown git command", "git push *", part("git p$X x", blur(1, "s", "")), false],
+    [
+      "file names where a word is due",
+      "git push *",
+      part("git g*b push", { blurs: [{ at: 1, pieces: ["g", "b"], many: true, glob: true }] }),
+      false,
+    ],
+    [
+      "an option that is not known, with a value",
+      "kubectl delete *",
+      part("kubectl --new-one v delete x"),
+      true,
+    ],
+    ["an option that is not known, without", "kubectl delete *", part("kubectl --new-one delete x"), true],
+    ["an unknown option", "kubectl delete *", part("kubectl -$X delete x", blur(1, "-", "")), true],
+    [
+      "an unknown option with a value",
+      "kubectl delete *",
+      part("kubectl -$X v delete x", blur(1, "-", "")),
+      true,
+    ],
+    ["an unknown word", "kubectl delete x", part('kubectl "$X" delete x', blur(1, "", "")), false],
+    ["a path behind an unknown that may be empty", "rm *", part("$X /bin/rm y", loose(0, "", "")), true],
+    ["another name of the command, later", "npm x install", part("npm x i"), false],
+    [
+      "two unknowns",
+      "git push *",
+      part("$X push", { blurs: [loose(0, "", "").blurs[0]!, loose(1, "", "").blurs[0]!] }),
+      false,
+    ],
+    ["several words from one", "git push origin *", part("gi$X", loose(0, "gi", "in")), true],
+    ["several words that end otherwise", "git push origin *", part("gi$X", loose(0, "gi", "ix")), false],
+    ["several words that begin otherwise", "git push origin *", part("x$X", loose(0, "x", "in")), false],
+    ["two words from one", "git push origin", part("git p$Xn", loose(1, "p", "n")), true],
+    ["one word where two are due", "git push origin", part('git "p$X"n', blur(1, "p", "n")), false],
+    ["the first word only", "git push origin", part("git p$X", loose(1, "p", "sh")), false],
+    ["a known start of the word", "git push *", part("git pu$X", blur(1, "pu", "")), true],
+    ["a start in another case", "git push *", part("git PU$X", blur(1, "PU", "")), false],
+    ["both ends of the word", "git push *", part("git p$Xh", blur(1, "p", "h")), true],
+    ["all of the word, and nothing between", "git push *", part("git pu$Xsh", blur(1, "pu", "sh")), true],
+    ["ends that overlap", "git push *", part("git pus$Xsh", blur(1, "pus", "sh")), false],
+    ["another end", "git push *", part("git p$Xx", blur(1, "p", "x")), false],
+    ["an end at the start", "git push *", part("git $Xpu", blur(1, "", "pu")), false],
+    ["a middle", "git push *", part("git p$Xus$Yh", blur(1, "p", "us", "h")), true],
+    ["another middle", "git push *", part("git p$Xx$Yh", blur(1, "p", "x", "h")), false],
+    [
+      "a middle that overlaps the start",
+      "git push *",
+      part("git pu$Xus$Yh", blur(1, "pu", "us", "h")),
+      false,
+    ],
+    ["a middle that overlaps the end", "git push *", part("git p$Xus$Ysh", blur(1, "p", "us", "sh")), false],
+    ["two middles", "git push *", part("git p$Xu$Ys$Zh", blur(1, "p", "u", "s", "h")), true],
+    [
+      "two middles in another order",
+      "git push *",
+      part("git p$Xs$Yu$Zh", blur(1, "p", "s", "u", "h")),
+      false,
+    ],
+    ["a middle alone", "git push *", part("git $Xpush$Y", blur(1, "", "push", "")), true],
+    ["an end of the program in another case", "rm *", part("$XM y", blur(0, "", "M")), true],
+    ["a start that is the end", "rm *", part("m$X y", blur(0, "m", "")), false],
+    ["a path before the start", "rm *", part("/usr/bin/r$X y", blur(0, "/usr/bin/r", "")), true],
+    ["a path before another start", "rm *", part("/usr/bin/s$X y", blur(0, "/usr/bin/s", "")), false],
   ];
   for (const [name, source, subject, matched] of rows) {
     test(`${name}: ${source} | ${subject.text}`, () => {
       assertEquals(matchesCommand(pattern(source), subject, "restrict"), matched);
     });
   }
+});
+
+test("programOf() is the program as rules that restrict see it", () => {
+  const found = [
+    part(""),
+    part("/bin/LS"),
+    part("git-push"),
+    part("$X", { blurs: [{ at: 0, pieces: ["", ""], many: true }] }),
+  ];
+  assertEquals(found.map(programOf), ["", "ls", "git", undefined]);
 });
 
 describe("needsNaming()", () => {

@@ -75,6 +75,45 @@ describe("grantFor()", () => {
       box: "default",
       keys: ['{"a":"x","b":1}'],
     }],
+    [
+      "exactly these arguments, beside what a command only names",
+      facts("mcp.x", [{ kind: "call" }, path("write_file", {}, true)]),
+      {
+        rule: "mcp.x with exactly these arguments",
+        tool: "mcp.x",
+        box: "default",
+        keys: ["{}", "operand write_file /ws/a"],
+      },
+    ],
+    ["what a command runs, with the command", shell(part("xargs ls"), part("ls", inner)), {
+      rule: "shell(xargs ls)",
+      tool: "shell",
+      box: "default",
+      keys: ['["xargs","ls"]', 'inside ["ls"]'],
+    }],
+    ["none for a call beside its command", {
+      ...shell(part("ls")),
+      subjects: [{ kind: "call" }, ...shell(part("ls")).subjects],
+    }, undefined],
+    [
+      "none for words that are not known",
+      shell(part("ls *", { blurs: [{ at: 1, pieces: ["", ""], many: true, glob: true }] })),
+      undefined,
+    ],
+    [
+      "none for what hides something inside",
+      shell(part("xargs ls"), part("ls", { ...inner, notUnderstood: "x" })),
+      undefined,
+    ],
+    ["none beside an operand that leads nowhere", {
+      ...shell(part("ls")),
+      subjects: [...shell(part("ls")).subjects, {
+        kind: "path",
+        tool: "read_file",
+        path: unresolved,
+        operand: true,
+      }],
+    }, undefined],
     ["none for what is destructive", { ...shell(part("rm -rf x")), risk: "destructive" }, undefined],
     ["none for what is not understood", shell(part("sh -c x", wrapped), part("x", inner)), undefined],
     ["none for an assignment", shell(part("bun test", { assignments: ["CI=1"] })), undefined],
@@ -133,6 +172,11 @@ describe("coveringGrant()", () => {
     assertEquals(coveringGrant([kept!], tee({ resolved: "/ws/y" })), undefined);
     assertEquals(coveringGrant([kept!], tee({ resolved: "/ws/x", protectedBy: "x" })), undefined);
     assertEquals(grantFor(tee({ resolved: "/ws/x", protectedBy: "x" })), undefined);
+  });
+
+  test("the first of those that cover it", () => {
+    const [one, two] = [grant, { ...grant, rule: "another" }];
+    assertEquals([coveringGrant([one, two], approved), coveringGrant([two, one], approved)], [one, two]);
   });
 
   test("two grants do not add up", () => {

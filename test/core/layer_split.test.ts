@@ -3,7 +3,7 @@ import { describe, test } from "bun:test";
 import { decide } from "../../src/core/decide.ts";
 import type { Facts, Part, Subject } from "../../src/core/facts.ts";
 import { splitLayer } from "../../src/core/layer_split.ts";
-import { matchesSubject } from "../../src/core/rule.ts";
+import { matchesSubject, type Rule } from "../../src/core/rule.ts";
 import { layerOf } from "../support/rules.ts";
 
 function part(argv: readonly string[], more: Partial<Part> = {}): Part {
@@ -84,6 +84,32 @@ describe("splitLayer()", () => {
     assertEquals(allow.map((r) => r.text), ["shell", "shell(a)", "shell(b)"]);
     assertEquals(about({ kind: "part", part: part(["b"]) }).allow.map((r) => r.text), ["shell", "shell(b)"]);
     assertEquals(about({ kind: "call" }).allow.map((r) => r.text), ["shell"]);
+  });
+
+  test("is the same for the same tools of a layer, and another one for others", () => {
+    const one = layerOf("user", { allow: ["mcp.a", "mcp.b", "mcp.amcp.b"] });
+    const texts = (tools: readonly string[]) => splitLayer(one, tools).allow.map((r) => r.text);
+    assertEquals(splitLayer(one, ["mcp.a"]) === splitLayer(one, ["mcp.a"]), true);
+    assertEquals([texts(["mcp.a", "mcp.b"]), texts(["mcp.amcp.b"]), texts(["mcp.a"])], [["mcp.a", "mcp.b"], [
+      "mcp.amcp.b",
+    ], ["mcp.a"]]);
+    const about = (program: string) =>
+      splitLayer(one, ["mcp.a"]).about({ kind: "part", part: part([program]) });
+    assertEquals(about("x") === about("x"), true);
+    const first = about("x");
+    for (let i = 0; i < 499; i++) about(`p${i}`);
+    assertEquals(about("x") === first, true);
+    about("one more");
+    assertEquals(about("x") === first, false);
+  });
+
+  test("keeps apart the allow rules with a matcher for commands, and those with one for boxes", () => {
+    const { commanded, boxed } = splitLayer(
+      layerOf("user", { allow: ["shell", "shell(a)", { tool: "shell", box: "b" }], deny: ["shell(c)"] }),
+      ["shell"],
+    );
+    const texts = (rules: readonly Rule[]) => rules.map((r) => r.id);
+    assertEquals([texts(commanded), texts(boxed)], [["user.allow[22]"], ["user.allow[23]"]]);
   });
 
   test("an allow rule for a program of git covers it", () => {

@@ -92,6 +92,36 @@ describe("coversRule() between rules that allow", () => {
       { tool: "shell", command: "git l *", except: ["git push *", "git x"] },
       true,
     ],
+    [{ tool: "shell", command: "git *", except: "git push *" }, {
+      tool: "shell",
+      command: "git l *",
+      except: "git x",
+    }, false],
+    [{ tool: "edit_file", path: "src/**", except: "src/a" }, {
+      tool: "edit_file",
+      path: "src/**",
+      except: "src/b",
+    }, false],
+    [{ tool: "edit_file", path: "src/**", except: "src/a" }, {
+      tool: "edit_file",
+      path: "src/*",
+      except: "src/a",
+    }, true],
+    [{ tool: "fetch_url", host: "*", except: "a.b" }, { tool: "fetch_url", host: "*", except: "b.a" }, false],
+    [
+      { tool: "fetch_url", host: "*", except: "a.b" },
+      { tool: "fetch_url", host: "x.y", except: "a.b" },
+      true,
+    ],
+    ["shell(git)", "shell(git push)", false],
+    ["shell(CI=1 npm *)", "shell(CI=2 npm test)", false],
+    ["shell(find . -delete *)", "shell(find . -delete x)", true],
+    ["edit_file(src/{a,b}/**)", "edit_file(src/{a,b}/x)", false],
+    [{ tool: "shell", command: "git *", box: "push" }, {
+      tool: "shell",
+      command: "git *",
+      box: ["push", "other"],
+    }, false],
   ];
   for (const [wide, narrow, want] of rows) {
     test(`${JSON.stringify(wide)} and ${JSON.stringify(narrow)}`, () =>
@@ -115,11 +145,19 @@ describe("coversRule() between one that restricts and one that allows", () => {
     [{ tool: "shell", command: "git push *", box: "push" }, "shell(git push *)", false],
     [{ tool: "shell", command: "git push *", box: "default" }, "shell(git push *)", true],
     [{ tool: "*", path: "@secrets", except: "**/.env.example" }, "read_file(.env)", false],
+    ["shell(CI=1 npm *)", "shell(CI=1 npm test)", true],
+    ["shell(git push origin *)", "shell(git push *)", false],
   ];
   for (const [deny, allow, want] of rows) {
     test(`${JSON.stringify(deny)} and ${JSON.stringify(allow)}`, () =>
       assertEquals(covers(deny, allow, ["deny", "allow"]), want));
   }
+});
+
+test("coversRule() between two that restrict is about all boxes unless they are named", () => {
+  const deny = (wide: RuleEntry, narrow: RuleEntry) => covers(wide, narrow, ["deny", "deny"]);
+  const boxed = { tool: "shell", command: "git push", box: "default" };
+  assertEquals([deny(boxed, "shell(git push)"), deny("shell(git push)", boxed)], [false, true]);
 });
 
 describe("laws of covering", () => {
