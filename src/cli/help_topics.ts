@@ -4,6 +4,7 @@ import decisions from "./help/decisions.md" with { type: "text" };
 import events from "./help/events.md" with { type: "text" };
 import exitCodes from "./help/exit-codes.md" with { type: "text" };
 import gates from "./help/gates.md" with { type: "text" };
+import mcp from "./help/mcp.md" with { type: "text" };
 import policy from "./help/policy.md" with { type: "text" };
 import sandbox from "./help/sandbox.md" with { type: "text" };
 import scripts from "./help/scripts.md" with { type: "text" };
@@ -20,6 +21,7 @@ export const helpTopics: readonly {
   { name: "tools", summary: "every tool, its arguments, its risk, what a rule's specifier is", text: tools },
   { name: "skills", summary: "packages, triggers, bounds", text: skills },
   { name: "gates", summary: "actions that wait for evidence and a verdict", text: gates },
+  { name: "mcp", summary: "servers of tools: how they are reached, listed and judged", text: mcp },
   { name: "sandbox", summary: "what confines a command, and what does not", text: sandbox },
   {
     name: "context",

@@ -64,6 +64,14 @@ const table: { readonly [command: string]: How } = {
     run: (m) => m.writ(["run", ...laptop, ...review, "review this PR"]),
     says: "Verdict: PASS",
   },
+  'writ explain mcp.metrics.query \'{"of": "load"}\'': {
+    run: (m) => {
+      const fence = fences.find((f) => f.document === "src/cli/help/mcp.md")?.text ?? "";
+      const policy = m.write("policy.yaml", `version: 1\n${fence}`);
+      return m.writ(["explain", "mcp.metrics.query", '{"of": "load"}', "--policy", policy]);
+    },
+    says: "allow",
+  },
   "writ chat --policy /path/to/policy.yaml": { why: "needs a terminal; see chat.test.ts" },
   "writ policy check --policy ~/laptop.yaml": {
     run: (m) => m.writ(["policy", "check", ...laptop]),
