@@ -7,44 +7,12 @@ import { join, resolve } from "node:path";
 import process from "node:process";
 import { decide, type Standing } from "../../src/core/decide.ts";
 import type { Facts } from "../../src/core/facts.ts";
-import type { Layer } from "../../src/core/policy.ts";
 import { pathFact } from "../../src/tools/path_fact.ts";
 import { shellFacts } from "../../src/shell/shell_facts.ts";
-import { layerOf } from "../../test/support/rules.ts";
+import { teamLayers as layers } from "./team_rules.ts";
 
 const command = "git status --short && npm test -- --run | tee out.txt";
 const root = mkdtempSync(join(tmpdir(), "writ-bench-"));
-
-// As a team would write them: many programs, few of them in the call at hand.
-function names(count: number, beginning: string): readonly string[] {
-  return Array.from({ length: count }, (_, i) => `${beginning}${i}`);
-}
-const layers: readonly Layer[] = [
-  layerOf("machine", {
-    deny: ["rm -rf *", "sudo *", "git push --force *", "kubectl delete *", "npm publish *", "dd *"]
-      .map((c) => `shell(${c})`).concat(names(9, "tool").map((p) => `shell(${p} destroy *)`)),
-  }),
-  layerOf("user", {
-    allow: ["git status *", "git diff *", "git log *", "npm test *", "tee *", "ls *", "cat *", "rg *"]
-      .map((c) => `shell(${c})`)
-      .concat(
-        names(22, "make").map((p) => `shell(${p} check *)`),
-        names(10, "src/").map((p) => `read_file(${p}/**)`),
-      ),
-    ask: ["git commit *", "git push *", "npm install *"].map((c) => `shell(${c})`)
-      .concat(
-        names(7, "deploy").map((p) => `shell(${p} *)`),
-        names(5, "site").map((h) => `fetch_url(${h}.test)`),
-      ),
-    deny: names(5, "secret").map((p) => `read_file(**/${p}/**)`),
-  }),
-  layerOf("project", {
-    ask: names(10, "release").map((p) => `shell(${p} *)`),
-    deny: names(10, "legacy").map((p) => `shell(${p} *)`).concat(
-      names(5, "generated").map((p) => `write_file(${p}/**)`),
-    ),
-  }),
-];
 
 function factsOf(): Facts {
   const { subjects, risk, errors } = shellFacts(command, {

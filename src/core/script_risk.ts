@@ -41,14 +41,36 @@ function sedFiles(script: string): readonly ScriptFile[] {
 }
 
 function awkFiles(program: string): readonly ScriptFile[] {
-  const literal = /(<|>>?)?\s*"((?:[^"\\]|\\.)*)"/g;
-  return [...program.matchAll(literal)].flatMap((m): readonly ScriptFile[] => {
-    const path = (m[2] ?? "").replace(/\\(.)/g, "$1");
+  const opens = !/getline|print/.test(program);
+  return stringsOf(program).flatMap(({ value, at }): readonly ScriptFile[] => {
+    const path = value.replace(/\\(.)/gs, "$1");
     if (path === "" || /\n/.test(path)) return [];
-    const compared = /(^|[^<>])[<>]$/.test(m[1] ?? "") && !/getline|print/.test(program);
-    const sure = m[1] !== undefined && !compared;
-    return [{ path, access: m[1]?.startsWith(">") === true && sure ? "write" : "read", sure }];
+    const end = blanksBefore(program, at);
+    const operator = /(<|>>?)$/.exec(program.slice(Math.max(0, end - 2), end))?.[1];
+    const compared = operator?.length === 1 && opens;
+    const sure = operator !== undefined && !compared;
+    return [{ path, access: operator?.startsWith(">") === true && sure ? "write" : "read", sure }];
   });
+}
+
+type AwkString = { readonly value: string; readonly at: number; readonly end: number };
+
+// In one pass: a quote that nothing closes takes the rest with it.
+function stringsOf(program: string): readonly AwkString[] {
+  return [...program.matchAll(/"((?:[^"\\]|\\.)*)("|$)/gs)].filter((m) => m[2] === '"')
+    .map((m) => ({ value: m[1] ?? "", at: m.index, end: m.index + m[0].length }));
+}
+
+function blanksBefore(text: string, at: number): number {
+  let end = at;
+  while (end > 0 && /\s/.test(text[end - 1] ?? "")) end--;
+  return end;
+}
+
+function blanksAfter(text: string, at: number): number {
+  let end = at;
+  while (end < text.length && /\s/.test(text[end] ?? "")) end++;
+  return end;
 }
 
 type ScriptOptions = {
@@ -184,16 +206,26 @@ function substitutionFlags(at: Cursor): readonly Effect[] {
 function awkEffects(program: string): readonly Effect[] {
   const effects: Effect[] = [];
   const code = awkCode(program);
-  for (const match of program.matchAll(/system\s*\(\s*"((?:[^"\\]|\\.)*)"/g)) {
-    effects.push({ option: "system()", kind: "runs", value: match[1] ?? "" });
+  const piped = pipes(code);
+  const strings = stringsOf(program);
+  for (const { value, at } of strings) {
+    const before = blanksBefore(program, at);
+    const name = program[before - 1] === "(" ? blanksBefore(program, before - 1) : 0;
+    if (!program.startsWith("system", name - 6) || name < 6) continue;
+    effects.push({ option: "system()", kind: "runs", value });
   }
-  for (const match of program.matchAll(/\|&?\s*"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"\s*\|&?/g)) {
-    if (pipes(code)) effects.push({ option: "a pipe", kind: "runs", value: match[1] ?? match[2] ?? "" });
+  for (const { value, at, end } of piped ? strings : []) {
+    const before = blanksBefore(program, at);
+    const into = /\|&?$/.test(program.slice(Math.max(0, before - 2), before));
+    if (!into && program[blanksAfter(program, end)] !== "|") continue;
+    effects.push({ option: "a pipe", kind: "runs", value });
   }
   if (effects.length === 0 && /\bsystem\b/.test(code)) effects.push({ option: "system()", kind: "runs" });
-  if (effects.length === 0 && pipes(code)) effects.push({ option: "a pipe", kind: "runs" });
+  if (effects.length === 0 && piped) effects.push({ option: "a pipe", kind: "runs" });
   if (/@/.test(code)) effects.push({ option: "@", kind: "runs" });
-  if (/\b(print|printf)\b[^;}\n]*>/.test(withoutGroups(code))) {
+  const prints = (statement: string) =>
+    /\b(print|printf)\b(.*)/s.exec(statement)?.[2]?.includes(">") === true;
+  if (withoutGroups(code).split(/[;}\n]/).some(prints)) {
     effects.push({ option: "print >", kind: "writes" });
   }
   return effects;
@@ -217,20 +249,33 @@ function withoutGroups(code: string): string {
 // The program without comments and without what strings and regular expressions hold. A slash starts an expression where
 // no value can stand before it.
 function awkCode(program: string): string {
-  let code = "";
+  const code: string[] = [];
+  // The end of the code, blanks at its end left out, and whether a line ends there.
+  let tail = "", blank = false, line = false;
+  const add = (text: string) => {
+    code.push(text);
+    if (/^\s+$/.test(text)) {
+      blank = true;
+      line ||= text === "\n";
+      return;
+    }
+    tail = `${tail}${blank ? " " : ""}${text}`.slice(-8);
+    blank = line = false;
+  };
+  const expects = () => line || /(^|[(,{};!~&|?:=]|\b(return|print|in|case))$/.test(tail);
   // A continued line is one line: a slash at its start divides.
   program = program.replace(/\\\r?\n/g, " ");
   for (let i = 0; i < program.length; i++) {
     const c = program[i] ?? "";
     if (c === "#") {
       while (i + 1 < program.length && program[i + 1] !== "\n") i++;
-    } else if (c === '"' || (c === "/" && /(^|[(,{};!~&|?:=\n]|\b(return|print|in|case))\s*$/.test(code))) {
+    } else if (c === '"' || (c === "/" && expects())) {
       const close = skipLiteral(program, i, c);
-      code += c === '"' ? '""' : "0";
+      add(c === '"' ? '""' : "0");
       i = close;
-    } else code += c;
+    } else add(c);
   }
-  return code;
+  return code.join("");
 }
 
 function skipLiteral(program: string, open: number, delimiter: string): number {

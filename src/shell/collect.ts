@@ -336,6 +336,7 @@ function leadsTo(at: Context, program: Shape | undefined): readonly string[] {
   const { folders, leads } = at.out;
   if (program === undefined || program.blur !== undefined || !program.text.includes("/")) return [];
   const spelled = [program.path, ...folders.flatMap((f) => below(f, program.path) ?? [])];
+  if (!spend(at.out.effort, "operands", spelled.length)) return [];
   const name = programName(program.text);
   return [...new Set(spelled.flatMap((s) => leads?.(s) ?? []))].filter((l) => programName(l) !== name);
 }

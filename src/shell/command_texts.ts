@@ -10,12 +10,31 @@ export function exTexts(code: string): readonly string[] {
   ]);
 }
 
+const quotedText: Readonly<Record<string, RegExp>> = {
+  '"': /"((?:[^"\\]|\\.)*)"/sy,
+  "'": /'((?:[^'\\]|\\.)*)'/sy,
+  "`": /`((?:[^`\\]|\\.)*)`/sy,
+};
+const bracketed = /[({\[]([\w ./-]*)[)}\]]/y;
+
 /** Texts in quotes and backquotes, those after one another as one text as well. */
 export function callTexts(code: string): readonly string[] {
-  const found = [
-    ...code.matchAll(/"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`((?:[^`\\]|\\.)*)`|[({\[]([\w ./-]*)[)}\]]/g),
-  ]
-    .map((m) => unescaped(m[1] ?? m[2] ?? m[3] ?? m[4] ?? ""));
+  const found: string[] = [];
+  // A quote that nothing closes closes no later one either: its kind is not tried again, so that time goes by length.
+  const open = new Set<string>();
+  for (let at = 0; at < code.length; at++) {
+    const c = code[at] ?? "";
+    const pattern = /[({[]/.test(c) ? bracketed : open.has(c) ? undefined : quotedText[c];
+    if (pattern === undefined) continue;
+    pattern.lastIndex = at;
+    const match = pattern.exec(code);
+    if (match === null) {
+      if (pattern !== bracketed) open.add(c);
+      continue;
+    }
+    found.push(unescaped(match[1] ?? ""));
+    at = pattern.lastIndex - 1;
+  }
   return found.length < 2 ? found : [...found, found.join(" "), found.join("")];
 }
 
@@ -23,7 +42,7 @@ export function callTexts(code: string): readonly string[] {
 export function makeTexts(code: string): readonly string[] {
   const lines = code.split("\n").flatMap((line) => [
     /^\t[@+-]*(.*)/.exec(line)?.[1] ?? "",
-    /^[^=\t]*:[^=]*;[@+-]*(.*)/.exec(line)?.[1] ?? "",
+    recipeBehind(line),
     /!=\s*(.*)/.exec(line)?.[1] ?? "",
     /--eval=(.*)/.exec(line)?.[1] ?? "",
   ]);
@@ -31,10 +50,36 @@ export function makeTexts(code: string): readonly string[] {
   return [...lines, ...inner].filter((t) => t.trim() !== "");
 }
 
+// What follows the `;` of `target: needed; recipe`.
+function recipeBehind(line: string): string {
+  const [head = ""] = line.split("=", 1);
+  const colon = head.indexOf(":");
+  const end = head.indexOf(";", colon);
+  return colon < 0 || end < 0 || head.slice(0, colon).includes("\t")
+    ? ""
+    : line.slice(end + 1).replace(/^\s*[@+-]*/, "");
+}
+
+// So many substitutions without end are looked for; each looks through the rest of the script.
+const mostOpen = 100;
+
 /** What substitutions of a sed script put in place of what they find. */
 export function sedReplacements(code: string): readonly string[] {
-  return [...code.matchAll(/s([^\sa-zA-Z0-9\\])(?:\\.|(?!\1)[^\\])*\1((?:\\.|(?!\1)[^\\])*)\1/gs)]
-    .map((m) => (m[2] ?? "").replace(/\\[0-9]|&/g, unknownMark));
+  const found: string[] = [];
+  const substitution = /s([^\sa-zA-Z0-9\\])(?:\\.|(?!\1)[^\\])*\1((?:\\.|(?!\1)[^\\])*)\1/sy;
+  let open = 0;
+  for (let at = code.indexOf("s"); at >= 0; at = code.indexOf("s", at + 1)) {
+    if (/^[\sa-zA-Z0-9\\]?$/.test(code[at + 1] ?? "")) continue;
+    substitution.lastIndex = at;
+    const match = substitution.exec(code);
+    if (match === null) {
+      if (++open > mostOpen) return [...found, unknownMark];
+      continue;
+    }
+    found.push((match[2] ?? "").replace(/\\[0-9]|&/g, unknownMark));
+    at = substitution.lastIndex - 1;
+  }
+  return found;
 }
 
 /**
@@ -44,9 +89,9 @@ export function sqlTexts(program: string, code: string): readonly (string | unde
   const all = (pattern: RegExp) => [...code.matchAll(pattern)].map((m) => m[1]);
   if (program.startsWith("sqlite")) {
     return [
-      ...all(/^\s*\.(?:sh\w*|sy\w*)\s+(.*)/gm),
-      ...all(/^\s*\.(?:on|ou|im|re|ex|www?)\w*\s[^\n]*?\|\s*(.*)/gm),
-      ...all(/^\s*\.(?:load|lo|www?|ex|exc\w*|read|cd)\b()/gm).map(() => undefined),
+      ...all(/^[^\S\n]*\.(?:sh\w*|sy\w*)\s+(.*)/gm),
+      ...all(/^[^\S\n]*\.(?:on|ou|im|re|ex|www?)\w*\s[^\n]*?\|\s*(.*)/gm),
+      ...all(/^[^\S\n]*\.(?:load|lo|www?|ex|exc\w*|read|cd)\b()/gm).map(() => undefined),
       ...all(/\b(?:load_extension|edit|fts3_tokenizer|writefile)\s*\(()/gi).map(() => undefined),
     ];
   }
@@ -54,11 +99,18 @@ export function sqlTexts(program: string, code: string): readonly (string | unde
     return [
       ...all(/\\!\s*(.*)/g),
       ...all(/\bprogram\s+'([^']*)'/gi),
-      ...all(/\\(?:o|out|g|gx|w|copy)\b[^\n|]*\|\s*(.*)/g),
+      ...code.split("\n").flatMap(pipedBehind),
       ...all(/\\(?:gexec|i|ir|include)\b()/g).map(() => undefined),
     ];
   }
-  return all(/(?:^|;|\n)\s*(?:system|\\!|pager|\\P)\s+([^\n]*)/g);
+  return all(/(?:^\s*|[;\n][^\S\n]*)(?:system|\\!|pager|\\P)\s+([^\n]*)/g);
+}
+
+// What psql's `\o | command` and its kin pipe into, in one line.
+function pipedBehind(line: string): readonly string[] {
+  const option = /\\(?:o|out|g|gx|w|copy)\b/.exec(line);
+  const pipe = option === null ? -1 : line.indexOf("|", option.index);
+  return pipe < 0 ? [] : [line.slice(pipe + 1)];
 }
 
 const awkKeywords =
@@ -66,9 +118,10 @@ const awkKeywords =
 
 /** Texts of an awk program: each by itself, and with what stands next to it, of which variables are not known. */
 export function awkTexts(program: string): readonly string[] {
-  const runs = program.match(/(?:"(?:[^"\\]|\\.)*"|[\w$.]+|[ \t])+/g) ?? [];
+  // An open quote takes the rest with it: no later one is closed.
+  const runs = program.match(/(?:"(?:[^"\\]|\\.)*"|[\w$.]+|[ \t])+|"(?:[^"\\]|\\.)*$/gs) ?? [];
   return runs.filter((run) => run.includes('"')).flatMap((run) => {
-    const tokens = run.match(/"(?:[^"\\]|\\.)*"|[\w$.]+/g) ?? [];
+    const tokens = run.match(/"(?:[^"\\]|\\.)*"|[\w$.]+/gs) ?? [];
     const texts = tokens.filter((t) => t.startsWith('"')).map((t) => unescaped(t.slice(1, -1)));
     const put = tokens.filter((t) => !awkKeywords.test(t))
       .map((t) => t.startsWith('"') ? unescaped(t.slice(1, -1)) : unknownMark).join("");

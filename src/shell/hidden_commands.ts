@@ -281,9 +281,9 @@ const language: Reading = (args, program) => {
 
 const expect: Reading = (args, program) => {
   const run = (text: string) =>
-    [...text.matchAll(/(?:^|[\n;{\[])\s*(?:spawn|exec|system)\s+(?:-noecho\s+)?([^\n;}\]]*)/g)].map((m) =>
-      m[1] ?? ""
-    );
+    [...text.matchAll(/(?:^\s*|[\n;{\[][^\S\n]*)(?:spawn|exec|system)\s+(?:-noecho\s+)?([^\n;}\]]*)/g)].map((
+      m,
+    ) => m[1] ?? "");
   const code = texts(values(args, "c", "cDf"));
   const reads = (input: string) => scripts(run(input));
   const fromInput = args.length === 0 || args.some((a) => a.text === "-");

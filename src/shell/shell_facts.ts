@@ -36,8 +36,14 @@ export function shellFacts(command: string, place: ShellPlace): ShellFacts {
   const at = { ...place, list: listingOnce(place) };
   const cwd = at.cwd ?? at.root;
   const known = new Map<string, PathFact>();
+  let levels = mostLevels;
   const fact = (written: string): PathFact => {
-    const found = known.get(written) ?? at.pathFact(written, cwd);
+    const seen = known.get(written);
+    if (seen !== undefined) return seen;
+    levels -= costOf(written) + costOf(cwd);
+    // The text is refused: nobody looks at this one.
+    if (levels < 0) return { written, absolute: written, inWorkspace: false };
+    const found = at.pathFact(written, cwd);
     known.set(written, found);
     return found;
   };
@@ -46,7 +52,7 @@ export function shellFacts(command: string, place: ShellPlace): ShellFacts {
   const subjects: Subject[] = text.parts.map((part) => ({ kind: "part", part: guarded(part, cwd, at) }));
   for (const file of text.redirections) subjects.push(...redirectionSubjects(file, fact));
   const operands = operandSubjects(text.operands, fact, cwd, at);
-  if (operands === undefined) return refused([tooManyPaths]);
+  if (operands === undefined || levels < 0) return refused([tooManyPaths]);
   for (const operand of operands) subjects.push(operand);
   const [first, ...others] = subjects;
   return {
@@ -61,12 +67,20 @@ function refused(errors: ShellFacts["errors"]): ShellFacts {
 }
 
 const mostPaths = 4000;
+// Each level of a path is looked at by itself, from the first level on.
+const mostLevels = 20_000;
 // Names that wildcards are compared with.
-const mostNames = 200_000;
+const mostNames = 60_000;
+// A folder that is looked into takes as long as so many names.
+const lookCost = 20;
 const tooManyPaths = {
   code: "too_complex",
   message: "the command holds more paths than are looked at; name fewer at once",
 };
+
+function costOf(path: string): number {
+  return path.split("/").length * (1 + path.length / 1000);
+}
 
 // The same folder for every `*` of the text.
 function listingOnce(at: ShellPlace): ShellPlace["list"] {
@@ -216,7 +230,7 @@ function matching(
       const folder = f.startsWith("/") || i === 0 ? f || cwd : f === "" ? "/" : `${cwd}/${f}`;
       const dots = level.startsWith(".");
       const there = namesIn(folder, at);
-      names.left -= 1 + there.length;
+      names.left -= lookCost + there.length;
       return there.filter((n) => (dots || !n.startsWith(".")) && wildcard(glob, n)).map((n) => f + lead + n);
     }).slice(0, mostMatches);
   }

@@ -1,7 +1,15 @@
-import { test } from "bun:test";
+import { afterAll, describe, test } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import { type CommandPattern, matchesCommand, parseCommandPattern } from "../../src/core/command.ts";
 import { parseShell } from "../../src/shell/parse.ts";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { stricter } from "../../src/core/decision.ts";
+import { embeddedDefaults } from "../../src/core/policy.ts";
+import { hostileCalls, plantHostile } from "../support/hostile.ts";
+import { judgeAsLoop } from "../support/judged_as_loop.ts";
+import { layerOf } from "../support/rules.ts";
 import { generator, mutate, seeds } from "./differential.ts";
 
 function pattern(text: string): CommandPattern {
@@ -131,4 +139,31 @@ test("a star covers a command through what hides nothing, and through nothing el
     );
   assertEquals(open.map(covered), open.map(() => true));
   assertEquals(hiding.map(covered), hiding.map(() => false));
+});
+
+describe("a hostile call ends with a decision and its causes", () => {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "writ-hostile-")));
+  plantHostile(root);
+  afterAll(() => rmSync(root, { recursive: true }));
+  const rules = [
+    layerOf("user", {
+      allow: ["shell(git status *)", "shell(w *)", "read_file(src/**)"],
+      deny: ["shell(rm *)"],
+    }),
+  ];
+  for (const { kind, tool, args } of hostileCalls) {
+    test(`${tool}: ${kind}`, () => {
+      for (const layers of [[], rules]) {
+        const { facts, verdict } = judgeAsLoop(tool, args, { root, layers });
+        const [first] = verdict.causes;
+        assertEquals(first.effect, verdict.effect);
+        if (facts.errors.length > 0) assertEquals(verdict.effect, "deny");
+        // Without a rule that covers it, never wider than the default.
+        const allowed = layers.length > 0 &&
+          verdict.causes.some((c) => c.by === "rule" && c.effect === "allow");
+        const narrow = stricter(verdict.effect, embeddedDefaults[facts.risk]) === verdict.effect;
+        assert(allowed || narrow, JSON.stringify(verdict));
+      }
+    });
+  }
 });
