@@ -126,6 +126,7 @@ function forkAgent(agent: Agent, recorder: Recorder, declared: string | undefine
     recorder,
     // It has read nothing yet, and what it writes the session around it has not seen.
     seen: new Map(),
+    installed: new Map(),
   };
 }
 

@@ -127,6 +127,36 @@ describe("command tools in a session", () => {
     ]);
   });
 
+  test("of a skill that runs as a fork are offered in the fork", async () => {
+    site.put(`${folder}/SKILL.md`, skillText("deploy", "Deploys.", "mode: fork\n"));
+    live = await openLive(site, [
+      calls("load_skill", { name: "deploy" }),
+      calls("show", {}),
+      says("from the fork"),
+      calls("show", {}),
+      says("a"),
+    ]);
+    await live.turn("one");
+    assertEquals(results().map((r) => r.slice(0, 14)), ["data one\n[]\n", "from the fork", "no tool `show`"]);
+  });
+
+  test("of a project are not run once a file beside them has changed since the workspace was trusted", async () => {
+    site.drop(folder);
+    const inside = "ws/.writ/skills/deploy";
+    site.put(`${inside}/SKILL.md`, skillText("deploy"));
+    site.put(`${inside}/tools.json`, JSON.stringify([tool("show", "cat ./data.txt")]));
+    site.put(`${inside}/data.txt`, "data one\n");
+    live = await openLive(site, [calls("show", {}), says("a"), calls("show", {}), says("b")], {
+      trust: true,
+    });
+    await live.turn("one", ["deploy"]);
+    site.put(`${inside}/data.txt`, "data two\n");
+    await live.turn("two", ["deploy"]);
+    const [first, second] = results();
+    assertEquals(first, "data one\n");
+    assertStringIncludes(second ?? "", "has changed since its workspace was trusted");
+  });
+
   test("say where they come from when they are called too early", async () => {
     live = await openLive(site, [calls("show", {}), says("a")]);
     await live.turn("one");
