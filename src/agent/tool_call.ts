@@ -6,7 +6,7 @@ import { type EndMarks, isGated, openBlockedGates, treeFor, watchCall } from "./
 import { skillDesk } from "./skill_desk.ts";
 import { hostFacts, inspectCall, inspectOffline } from "./inspect.ts";
 import { identityOf } from "./offered.ts";
-import type { Tool, ToolContext, ToolOutcome } from "./ports.ts";
+import { LogFailure, type Tool, type ToolContext, type ToolOutcome } from "./ports.ts";
 import { gatesNow, outerSkills } from "./shared.ts";
 import { standingOf } from "./standing.ts";
 import { decide, type Standing } from "../core/decide.ts";
@@ -159,6 +159,8 @@ async function runTool(agent: Agent, turn: TurnHooks, call: ToolCall, tool: Tool
   try {
     return await tool.run(call.args, contextFor(agent, turn, call.id));
   } catch (error) {
+    // A skill that is loaded, or runs as a fork, is recorded within the call.
+    if (error instanceof LogFailure) throw error;
     const message = messageOf(error);
     return { ok: false, code: "tool_failed", content: `${call.tool} failed: ${message}` };
   }

@@ -94,7 +94,8 @@ function heldTask(skill: string, { call, missing }: HeldBack): string {
     : [`A gate holds this call back until the skill "${skill}" has been carried out:`, [
       `${call.tool} ${capText(canonicalJson(call.args), 4000).text}`,
     ]];
-  const last = "Carry out the skill and report its outcome." +
+  const last = "Carry out the skill and report its outcome. " +
+    "It is taken only for evidence whose results you have seen in this conversation." +
     (call === undefined ? "" : " Do not make the call yourself.");
   return [what, ...rest, ...missing.map((m) => `- ${m}`), last].join("\n");
 }

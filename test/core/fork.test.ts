@@ -88,13 +88,25 @@ describe("forkTask()", () => {
       task: 'Carry out the skill "review" and report what came of it.',
     },
     {
+      name: "a gate that holds back the end of the turn",
+      from: {
+        trigger: { kind: "policy", gate: "g" },
+        arguments: "",
+        message: "go",
+        held: { missing: ["a"] },
+      },
+      task: `A gate holds back the end of the turn until the skill "review" has been carried out:
+- a
+Carry out the skill and report its outcome. It is taken only for evidence whose results you have seen in this conversation.`,
+    },
+    {
       name: "a gate says what it holds back",
       from: { trigger: { kind: "policy", gate: "g" }, arguments: "strictly", message: "merge", held },
       task: `A gate holds this call back until the skill "review" has been carried out:
 shell {"command":"git merge x"}
 - a
 - b
-Carry out the skill and report its outcome. Do not make the call yourself.
+Carry out the skill and report its outcome. It is taken only for evidence whose results you have seen in this conversation. Do not make the call yourself.
 
 strictly`,
     },

@@ -1,7 +1,13 @@
 // Which model answers.
 import { assertEquals } from "@std/assert";
 import { describe, test } from "bun:test";
-import { choiceNames, chooseModel, modelInForce, skillModel } from "../../src/core/model_choice.ts";
+import {
+  choiceNames,
+  chooseModel,
+  modelInForce,
+  sameReach,
+  skillModel,
+} from "../../src/core/model_choice.ts";
 import type { ModelSettings } from "../../src/core/policy.ts";
 
 const prices = { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 };
@@ -85,5 +91,17 @@ describe("modelInForce()", () => {
   ];
   for (const { name, active, is } of rows) {
     test(name, () => assertEquals(modelInForce(settings, active).name, is));
+  }
+});
+
+describe("sameReach()", () => {
+  const rows = [
+    { name: "another choice", b: chooseModel(settings, "fast"), same: true },
+    { name: "other prices", b: { ...settings, prices: cheap }, same: true },
+    { name: "another address", b: { ...settings, baseUrl: "https://elsewhere.example" }, same: false },
+    { name: "another key", b: { ...settings, apiKey: { env: "OTHER" } }, same: false },
+  ];
+  for (const { name, b, same } of rows) {
+    test(name, () => assertEquals(b !== undefined && sameReach(settings, b), same));
   }
 });

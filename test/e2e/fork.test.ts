@@ -230,6 +230,27 @@ describe("a fork", () => {
     });
   }, 60_000);
 
+  test("whose log cannot be made ends the run, and the session goes on later", async () => {
+    await withMachine(async (m) => {
+      skill(m, "look", "mode: fork\n");
+      assertEquals((await scripted(m, "- text: first\n")).code, 0);
+      const { root } = logs(m);
+      const inTheWay = m.write(`state/writ/sessions/${root}-f1/log.jsonl`, "no log\n");
+      const failed = await scripted(m, `${loads}${inside}- text: x\n`, { args: ["--resume", root, "go"] });
+      assertEquals([failed.code, failed.stdout], [8, ""]);
+      assertStringIncludes(failed.stderr, inTheWay);
+      rmSync(dirname(inTheWay), { recursive: true });
+      const later = await scripted(m, `${loads}${inside}- text: done\n`, { args: ["--resume", root, "go"] });
+      assertEquals([later.code, later.stdout], [0, "done\n"], later.stderr);
+      const events = m.events(root);
+      assertEquals(eventsOf(events, "fork.completed").map((e) => [e.data.session, e.data.outcome]), [
+        [`${root}-f1`, "interrupted"],
+        [`${root}-f2`, "unreported"],
+      ]);
+      assertEquals((await m.writ(["session", "verify", root])).code, 0);
+    });
+  });
+
   test("ends with the turn when somebody presses Ctrl-C", async () => {
     await withMachine(async (m) => {
       skill(m, "look", "mode: fork\nallowed_tools: [shell]\n");
