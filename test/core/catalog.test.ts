@@ -193,6 +193,24 @@ test("mergeCatalog() refuses undeclared tools where the policy says so", () => {
   ]);
 });
 
+test("mergeCatalog() leaves out skills whose server is down, with the reason", () => {
+  const skills = [
+    makeSkill({ name: "fine", requires: ["mcp.docs.find"] }),
+    makeSkill({ name: "one", requires: ["mcp.gone.x"] }),
+    makeSkill({ name: "any", requires: ["mcp__gone"] }),
+  ];
+  const { catalog, errors } = mergeCatalog(skills, {
+    ...open,
+    knownTools: new Set(["mcp.docs.find"]),
+    lacking: new Map([["mcp.gone.x", "the server `gone` is not available: no program"]]),
+  });
+  const message = "it needs a tool of a server: the server `gone` is not available: no program";
+  assertEquals([catalog.names, errors], [["fine"], [
+    { path: "/user/any/SKILL.md", code: "server-down", message },
+    { path: "/user/one/SKILL.md", code: "server-down", message },
+  ]]);
+});
+
 test("mergeCatalog() leaves out skills whose tools do not exist", () => {
   const skills = [
     makeSkill({ name: "fine", requires: ["git_diff", "Read", "mcp__docs"] }),
