@@ -146,9 +146,8 @@ describe("command tools in a session", () => {
     site.put(`${inside}/SKILL.md`, skillText("deploy"));
     site.put(`${inside}/tools.json`, JSON.stringify([tool("show", "cat ./data.txt")]));
     site.put(`${inside}/data.txt`, "data one\n");
-    live = await openLive(site, [calls("show", {}), says("a"), calls("show", {}), says("b")], {
-      trust: true,
-    });
+    await site.trust();
+    live = await openLive(site, [calls("show", {}), says("a"), calls("show", {}), says("b")]);
     await live.turn("one", ["deploy"]);
     site.put(`${inside}/data.txt`, "data two\n");
     await live.turn("two", ["deploy"]);
