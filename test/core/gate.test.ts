@@ -140,6 +140,30 @@ describe("a gated call stands alone in its text", () => {
       false,
     ],
     [
+      "a skill's tool that runs another command, by its own name",
+      { tools: ["skill.a.ship"] },
+      facts("skill.a.ship", {
+        subjects: [
+          { kind: "part", part: part("sh -c x", wrapped) },
+          { kind: "part", part: part("gh x", inner) },
+          { kind: "call" },
+        ],
+      }),
+      true,
+    ],
+    [
+      "a skill's tool that runs another command, by that command",
+      shell("gh pr merge *"),
+      facts("skill.a.ship", {
+        subjects: [
+          { kind: "part", part: part("sh -c x", wrapped), tool: "shell" },
+          { kind: "part", part: part("gh pr merge 1", inner), tool: "shell" },
+          { kind: "call" },
+        ],
+      }),
+      false,
+    ],
+    [
       "only what a command runs is gated",
       shell("release *"),
       shellFacts([part("npx release now"), part("release now", inner)]),
