@@ -15,7 +15,7 @@ const decisionFiles =
   ("decide rule command command_miss glob glob_walk host grant grant_rule covering rule_cover broad layer_split protected path " +
     "command_risk risky_options program_options script_risk facts").split(" ");
 /** Tests beside those of core that see decisions. */
-const otherTests = ["shell/permission_cases", "shell/shell_facts", "shell/laws", "load/host_pattern"];
+const otherTests = ["shell/permission_cases", "shell/shell_facts", "load/host_pattern"];
 /** How much of their usual number of cases properties try. */
 const share = "0.1";
 /** Milliseconds from which a case waits until all the cheaper ones of every file have run. */
@@ -94,7 +94,7 @@ async function measureAll(worker: Worker, tests: readonly string[]): Promise<rea
   const measured: TestFile[] = [];
   for (const test of tests) {
     const found = await worker.ask<Measured>({ do: "measure", test }, 240_000);
-    if (found === "timeout") throw new Error(`${test} does not end`);
+    if (found === "timeout") throw new Error(`${test} cannot be loaded, or does not end`);
     for (const { failed } of found.cases) {
       if (failed !== undefined) console.error(`fails without a mutant, left out: ${test}: ${failed}`);
     }
