@@ -109,7 +109,7 @@ async function fit(settings: Settings, wanted: readonly Wanted[]) {
   let used = 0;
   let refused: string | undefined;
   for (const want of wanted) {
-    const { source, arguments: text, bounding, ...reason } = want;
+    const { source, arguments: text, bounding: _bounding, ...reason } = want;
     const leave = (code: string, why: string) => {
       skipped.push({ ...reason, code, reason: why });
       if (want.by !== "pattern") refused ??= why;

@@ -20,11 +20,7 @@ export function searchSkills<T extends Searched>(
 ): { readonly found: readonly T[]; readonly total: number } {
   const wanted = plain(query);
   const terms = [...new Set(termsOf(wanted))].slice(0, mostTerms);
-  const entries = items.map((item): Entry<T> => {
-    const name = plain(item.name);
-    const text = plain(item.description);
-    return { item, name, text, nameTerms: new Set(termsOf(name)), textTerms: new Set(termsOf(text)) };
-  });
+  const entries = items.map((item): Entry<T> => ({ item, ...wordsOf(item) }));
   const scored = terms.length === 0
     ? entries.filter((e) => wanted !== "" && e.name.includes(wanted)).map((entry) => ({ entry, score: 1 }))
     : score(entries, terms, wanted);
@@ -32,13 +28,26 @@ export function searchSkills<T extends Searched>(
   return { found: scored.slice(0, most).map((s) => s.entry.item), total: scored.length };
 }
 
-type Entry<T> = {
-  readonly item: T;
+type Words = {
   readonly name: string;
   readonly text: string;
   readonly nameTerms: ReadonlySet<string>;
   readonly textTerms: ReadonlySet<string>;
 };
+type Entry<T> = Words & { readonly item: T };
+
+// A model that looks for a skill seldom looks once.
+const known = new WeakMap<Searched, Words>();
+
+function wordsOf(item: Searched): Words {
+  const before = known.get(item);
+  if (before !== undefined) return before;
+  const name = plain(item.name);
+  const text = plain(item.description);
+  const words = { name, text, nameTerms: new Set(termsOf(name)), textTerms: new Set(termsOf(text)) };
+  known.set(item, words);
+  return words;
+}
 
 const mostTerms = 40;
 const inName = 4;
