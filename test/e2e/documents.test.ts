@@ -134,6 +134,17 @@ const table: { readonly [command: string]: How } = {
     },
     says: "ask by the builtin default for risk network",
   },
+  "writ skill find WORDS": { run: (m) => m.writ(["skill", "find", "commit"]), says: "commit  " },
+  'writ skill trigger "MESSAGE"': {
+    run: (m) => m.writ(["skill", "trigger", "hello"]),
+    says: "no skill would be loaded before the first request",
+  },
+  "writ explain --message": { run: (m) => m.writ(["explain", "--message"]), code: 2 },
+  "writ skill lint PATH…": {
+    run: (m) => m.writ(["skill", "lint", m.write("s/SKILL.md", "---\nname: s\ndescription: d\n---\nBody\n")]),
+    code: 0,
+  },
+  "writ skill lint": { run: (m) => m.writ(["skill", "lint"]), code: 2 },
   "writ skill list": { run: (m) => m.writ(["skill", "list"]), says: "mainline-guardian" },
   "writ run": {
     run: (m) => m.writ(["run", ...laptop, ...review], { input: "review this PR" }),

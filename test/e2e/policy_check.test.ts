@@ -95,7 +95,11 @@ test("patterns of the policy stand with the skill, and a wrong name is a fault f
     const shown = await m.writ(["skill", "show", "mainline-guardian", "--policy", policy]);
     assertEquals(/^by policy +ship it {2}at .*policy\.yaml:2:52$/m.test(shown.stdout), true, shown.stdout);
     const listed = await m.writ(["skill", "list", "--policy", policy]);
-    assertEquals(/, 1 by policy at .*policy\.yaml:2:52/.test(listed.stdout), true, listed.stdout);
+    assertEquals(
+      /patterns: .*"ship it" by policy at .*policy\.yaml:2:52/.test(listed.stdout),
+      true,
+      listed.stdout,
+    );
     const ran = await m.writ(["explain", "--message", "/skill nosuch hi"]);
     assertEquals([ran.code, ran.stdout, /no skill `nosuch`/.test(ran.stderr)], [2, "", true]);
   });

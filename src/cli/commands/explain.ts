@@ -18,6 +18,8 @@ import { explainCall, explanationLines } from "../explain_call.ts";
 import { reportProblems, reportSlip } from "../result.ts";
 import { loadSettings, type Settings } from "../settings.ts";
 import { collectSecrets, withoutSecrets } from "../secrets.ts";
+import { freshView } from "../skill_list.ts";
+import { askSkills } from "../skill_words.ts";
 import { reportLines, triggerReport } from "../trigger_report.ts";
 import { toJsonLine } from "../json_line.ts";
 
@@ -123,7 +125,10 @@ export async function explainMessage(
   secrets.use(settings.policy);
   const output = withoutSecrets(context, settings.policy);
   const text = secrets.redact(message);
-  const report = await triggerReport(settings, loadCatalog(settings), text);
+  const loaded = loadCatalog(settings);
+  const asked = askSkills(freshView(settings.policy, loaded), text, []);
+  if (asked.kind === "fault") return reportSlip(output, asked.message, json);
+  const report = await triggerReport(settings, loaded, text);
   if (json) output.result(toJsonLine({ message: text, ...report }));
   else for (const line of reportLines(report)) output.result(`${escapeLine(line)}\n`);
   return report.refused === undefined ? exitCodes.done : exitCodes.usage;
