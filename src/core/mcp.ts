@@ -26,6 +26,8 @@ export type McpServer = {
     }
     | { readonly kind: "url"; readonly url: string; readonly headers: ServerValues };
   readonly tools: readonly ListedTool[];
+  /** The box in which its program runs; absent: the default one. */
+  readonly box?: string;
   /** Nothing starts without it. */
   readonly required: boolean;
   /** From its start to the list of its tools. */

@@ -1,4 +1,5 @@
 // The compiled policy: all layers, already checked; what the loop and the engine read, and nothing else.
+import type { SandboxSettings } from "./box.ts";
 import type { Effect, LayerName, Risk } from "./decision.ts";
 import type { Matchers, PathPattern, Rule } from "./rule.ts";
 import type { McpServer } from "./mcp.ts";
@@ -118,6 +119,8 @@ export type SkillSettings = {
   /** A skill that does not ship with Writ and has no pin is refused. */
   readonly requirePins: boolean;
   readonly secrets: readonly SkillSecret[];
+  /** The box in which a skill's command tools run, where it is not the default one. */
+  readonly boxes: readonly { readonly skill: string; readonly box: string; readonly at: Position }[];
 };
 /** The skill of this name must have this hash of its whole folder: `sha256:` and 64 hex digits. */
 export type Pin = {
@@ -154,7 +157,7 @@ export type Policy = {
   readonly protect: readonly (PathPattern & { readonly shown: string })[];
   readonly instructions: readonly string[];
   readonly trust: "trusted" | "ask" | "untrusted";
-  readonly sandbox: { readonly mode: "required" | "off" };
+  readonly sandbox: SandboxSettings;
   readonly shellEnv: readonly string[];
   readonly tools: {
     readonly enabled: readonly string[];

@@ -14,7 +14,7 @@ import type { YamlPath } from "./yaml.ts";
 /** What the rules of a file are read against: the sets of its own layer and of those above it. */
 export function ruleContexts(
   settings: Settings,
-  base: { readonly root: string; readonly home: string; readonly serverTools: readonly string[] },
+  base: Pick<RuleContext, "root" | "home" | "serverTools" | "boxes">,
 ): (file: PolicyFile) => RuleContext {
   const risky = riskyOptions(settings);
   const sets = new Map<PolicyLayer, ReadonlyMap<string, readonly string[]>>();
@@ -27,6 +27,7 @@ export function ruleContexts(
     root: base.root,
     home: base.home,
     serverTools: base.serverTools,
+    ...(base.boxes === undefined ? {} : { boxes: base.boxes }),
     risky,
     sets: sets.get(file.layer) ?? new Map(),
     resolve: (path) => resolvePath(path, { file: file.path, home: base.home }),

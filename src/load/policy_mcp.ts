@@ -75,6 +75,7 @@ function compileServer(name: string, entry: Entry, file: PolicyFile, home: strin
       }
       : { kind: "url", url: entry.url, headers: values(entry.headers) },
     tools: listedTools(entry, (path) => file.at([...base, "tools", ...path])),
+    ...(entry.box === undefined ? {} : { box: entry.box }),
     required: entry.required ?? false,
     startMs: parseDuration(entry.timeout ?? "10s") ?? 0,
     callMs: parseDuration(entry.call_timeout ?? "2m") ?? 0,
@@ -200,7 +201,8 @@ function reachFault(path: YamlPath, value: unknown): KeyFault | undefined {
       `${showPath(path)} has ${has("url") ? "both `command` and `url`" : "no `command` or `url`"}`,
     );
   }
-  const stray = has("url") && has("env") ? "env" : has("command") && has("headers") ? "headers" : undefined;
+  const stray = ["env", "box"].find((key) => has("url") && has(key)) ??
+    (has("command") && has("headers") ? "headers" : undefined);
   return stray === undefined
     ? undefined
     : wrong(`${showPath([...path, stray])} has no meaning with \`${has("url") ? "url" : "command"}\``);

@@ -31,6 +31,7 @@ import {
   unionOf,
 } from "./policy_settings.ts";
 import { compilePins, compileSecrets, placedSource } from "./policy_pins.ts";
+import { mergeSandbox, mergeSkillBoxes, undefinedBoxes } from "./policy_sandbox.ts";
 import { compileDisabled, compileSources, compileTriggers, policyPattern } from "./policy_skills.ts";
 
 export type MergeInput = {
@@ -68,7 +69,12 @@ export function mergePolicy(input: MergeInput): MergeResult {
   unpriced(settings, model, limits);
   const instructions = firstOf(settings, "workspace.instructions", ["AGENTS.md"]);
   const mcpServers = compileServers(settings, input.home);
-  const contextOf = ruleContexts(settings, { ...input, serverTools: listedToolNames(mcpServers) });
+  const sandbox = mergeSandbox(settings, input.home);
+  const contextOf = ruleContexts(settings, {
+    ...input,
+    serverTools: listedToolNames(mcpServers),
+    boxes: sandbox.boxes.map((b) => b.name),
+  });
   const { layers, examples } = compileLayers(settings, contextOf);
   const forced = compileForced(settings, contextOf);
   settings.problems.push(
@@ -77,6 +83,10 @@ export function mergePolicy(input: MergeInput): MergeResult {
     ...undelegated(layers),
   );
   const skills = mergeSkills(settings, forced, model, input.home);
+  settings.problems.push(...undefinedBoxes(sandbox, [
+    ...skills.boxes,
+    ...mcpServers.flatMap(({ box, at }) => box === undefined ? [] : [{ box, at }]),
+  ]));
   const auditDir = placedPath(settings, "audit.dir", input.home);
   const policy: Policy = {
     ...(name === undefined ? {} : { name }),
@@ -96,7 +106,7 @@ export function mergePolicy(input: MergeInput): MergeResult {
     ]),
     instructions,
     trust: trustSetting(settings),
-    sandbox: mergeSandbox(settings),
+    sandbox,
     shellEnv: mergeEnv(settings),
     tools: mergeTools(settings),
     mcpServers,
@@ -257,11 +267,8 @@ function mergeSkills(
     pins: compilePins(settings),
     requirePins: strictestOf(settings, "skills.require_pins", [true, false], false).value,
     secrets: compileSecrets(settings, home),
+    boxes: mergeSkillBoxes(settings),
   };
-}
-
-function mergeSandbox(settings: Settings): Policy["sandbox"] {
-  return { mode: strictestOf(settings, "sandbox.mode", ["required", "off"], "required").value };
 }
 
 const defaultEnv: readonly string[] = ["PATH", "LANG", "LC_ALL", "TZ", "TERM"];

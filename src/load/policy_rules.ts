@@ -1,4 +1,5 @@
 // Entries of allow, ask, deny, delegate, before and evidence → compiled rules. What can never match is a Problem.
+import { undefinedBox } from "../core/box.ts";
 import type { Effect, Risk } from "../core/decision.ts";
 import { isError, type Loaded, nearest, type Position, type Problem } from "../core/problem.ts";
 import type { Matchers, Rule } from "../core/rule.ts";
@@ -26,6 +27,8 @@ import type { YamlPath } from "./yaml.ts";
 export type RuleContext = MatcherContext & {
   /** Full names of the tools that the policy lists of MCP servers. */
   readonly serverTools: readonly string[];
+  /** Names of the boxes that the policy defines; absent: names of boxes are not looked at. */
+  readonly boxes?: readonly string[];
   /** Makes a path of the file absolute. */
   resolve(path: string): string;
 };
@@ -61,6 +64,7 @@ export function compileRule(entry: RuleEntry, site: RuleSite, context: RuleConte
   for (const tool of tools) checkToolName(tool.name, context, report, tool.path);
   if (!problems.some(isError)) checkReach(mapping, written, tools.map((t) => t.name), site, report);
   checkUse(mapping, site, report);
+  checkBoxes(mapping, context, report);
   if (problems.some((p) => p.severity === "error")) return { ok: false, problems };
 
   const text = showRule(mapping, tools.map((t) => t.name), written);
@@ -315,6 +319,14 @@ function checkUse(mapping: RuleMapping, site: RuleSite, report: Report): void {
       message: "an allow rule with `sourced_by` covers calls of risk `read` only",
       hint: "remove `risk`, or name the calls without `sourced_by`",
     }, ["risk"]);
+  }
+}
+
+function checkBoxes(mapping: RuleMapping, { boxes }: RuleContext, report: Report): void {
+  if (mapping.box === undefined || boxes === undefined) return;
+  for (const [name, path] of textsAt(mapping.box, ["box"])) {
+    const fault = undefinedBox(boxes, name);
+    if (fault !== undefined) report({ code: "unknown-box", ...fault }, path);
   }
 }
 

@@ -6,6 +6,7 @@ import { enableableTools, engineTools } from "../core/tool_names.ts";
 import { showFound, showPath } from "./check_value.ts";
 import { keyMatches } from "./policy_keys.ts";
 import { serverChecks } from "./policy_mcp.ts";
+import { sandboxChecks } from "./policy_sandbox.ts";
 import type { YamlPath } from "./yaml.ts";
 
 export type KeyFault = {
@@ -35,9 +36,11 @@ const checks: readonly {
   { path: "model.request.*", fault: requestFault },
   { path: "model.base_url", fault: urlFault },
   { path: "sandbox.env.*", fault: passedFault },
+  { path: "sandbox.boxes.*.env.*", fault: passedFault },
   { path: "tools.enabled.*", fault: enabledFault },
   { path: "workspace.instructions.*", fault: instructionFault },
   ...serverChecks,
+  ...sandboxChecks,
 ];
 
 // The value is never repeated: it may be the key.

@@ -8,7 +8,7 @@ import { messageOf } from "../core/thrown.ts";
 import { landlockAbi, oldestAbi } from "./landlock.ts";
 import { openNative } from "./native.ts";
 import { machineOf } from "./seccomp.ts";
-import type { Walls } from "./walls.ts";
+import type { Walls } from "../core/box_plan.ts";
 
 export type WallsWanted = {
   readonly backend: "auto" | "bwrap" | "landlock";

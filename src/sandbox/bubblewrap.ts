@@ -2,20 +2,23 @@
 import { lstatSync, readlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { isWithin } from "../core/path.ts";
-import type { BoxPlan } from "./box_plan.ts";
+import type { BoxPlan } from "../core/box_plan.ts";
 
 /** Number under which bwrap finds the filter of system calls among its open files. */
 export const filterFd = 3;
 
 /**
- * Arguments for bwrap up to the program's own. Later ones lie over earlier ones, so what is readable comes first, then
- * what is writable, then what is carved out of it. Only a path that exists can be held against writing.
+ * Arguments for bwrap up to the program's own. Later ones lie over earlier ones, so what is deeper comes later, and then
+ * what is never written. Only a path that exists can be held against writing.
  */
 export function bubblewrapArguments(plan: BoxPlan, cwd: string): readonly string[] {
+  const open = [...plan.read, ...plan.write, ...plan.sockets];
+  const hidden = plan.hide.filter((path) => open.some((root) => isWithin(path, root)));
   const mounts = [
     ...plan.read.map((path): Mount => ({ path, how: "read" })),
-    ...[...plan.write, plan.tmp].map((path): Mount => ({ path, how: "write" })),
-    ...plan.sockets.map((path): Mount => ({ path, how: "write" })),
+    ...plan.write.map((path): Mount => ({ path, how: isProtected(path, plan) ? "read" : "write" })),
+    ...[plan.tmp, ...plan.sockets].map((path): Mount => ({ path, how: "write" })),
+    ...hidden.map((path): Mount => ({ path, how: "hide" })),
   ].sort(byDepth);
   return [
     "--die-with-parent",
@@ -31,12 +34,13 @@ export function bubblewrapArguments(plan: BoxPlan, cwd: string): readonly string
     "/proc",
     "--dev",
     "/dev",
-    "--bind",
-    plan.tmp,
-    "/tmp",
+    "--tmpfs",
+    "/run",
+    ...["/tmp", "/var/tmp"].flatMap((path) => ["--bind", plan.tmp, path]),
     ...mounts.flatMap(mountArguments),
-    ...plan.hide.flatMap(hideArguments),
-    ...protectArguments(plan),
+    ...protectArguments(plan, hidden),
+    // Only now: what lies deeper needed a place to be put.
+    ...[...hidden.filter(isFolder), "/"].flatMap((path) => ["--remount-ro", path]),
     "--seccomp",
     String(filterFd),
     "--chdir",
@@ -45,34 +49,44 @@ export function bubblewrapArguments(plan: BoxPlan, cwd: string): readonly string
   ];
 }
 
-type Mount = { readonly path: string; readonly how: "read" | "write" };
+type Mount = { readonly path: string; readonly how: "read" | "write" | "hide" };
 
-// A folder before what is below it; of one path the wider right last.
+const strength = { read: 0, write: 1, hide: 2 } as const;
+
+// A folder before what is below it; of one path the wider right after the narrower one, and what hides it last.
 function byDepth(a: Mount, b: Mount): number {
   const depth = a.path.split("/").length - b.path.split("/").length;
-  return depth !== 0 ? depth : a.path !== b.path ? (a.path < b.path ? -1 : 1) : a.how === "read" ? -1 : 1;
+  if (depth !== 0) return depth;
+  return a.path !== b.path ? (a.path < b.path ? -1 : 1) : strength[a.how] - strength[b.how];
 }
 
 // `/bin` is a link to `usr/bin` on most machines: the same link is made inside.
 function mountArguments({ path, how }: Mount): readonly string[] {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return [];
+  if (how === "hide") return found.isDirectory() ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path];
   if (found.isSymbolicLink()) return ["--symlink", readlinkSync(path), path];
   return [how === "read" ? "--ro-bind" : "--bind", path, path];
 }
 
-function hideArguments(path: string): readonly string[] {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return [];
-  return found.isDirectory() ? ["--tmpfs", path, "--remount-ro", path] : ["--ro-bind", "/dev/null", path];
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function isProtected(path: string, plan: BoxPlan): boolean {
+  return plan.protect.some((p) => isWithin(path, p.path));
 }
 
 // A folder above a protected path could be renamed away, and another one put in its place; a mount cannot.
-function protectArguments(plan: BoxPlan): readonly string[] {
+function protectArguments(plan: BoxPlan, hidden: readonly string[]): readonly string[] {
+  const inWritable = (path: string) => exists(path) && rootOf(path, plan) !== undefined;
+  // What lies in something hidden is out of reach, save for what is opened again below that.
   const carved = plan.protect.map((p) => p.path).filter((path) =>
-    exists(path) && rootOf(path, plan) !== undefined
+    inWritable(path) &&
+    !hidden.some((h) => isWithin(path, h) && !plan.write.some((w) => isWithin(path, w) && isWithin(w, h)))
   );
-  const above = new Set(carved.flatMap((path) => foldersAbove(path, rootOf(path, plan) ?? path)));
+  const held = [...carved, ...hidden.filter(inWritable)];
+  const above = new Set(held.flatMap((path) => foldersAbove(path, rootOf(path, plan) ?? path)));
   return [
     ...[...above].sort(byLength).flatMap((path) => ["--bind", path, path]),
     ...[...new Set(carved)].sort(byLength).flatMap((path) => ["--ro-bind", path, path]),
@@ -80,7 +94,7 @@ function protectArguments(plan: BoxPlan): readonly string[] {
 }
 
 function rootOf(path: string, plan: BoxPlan): string | undefined {
-  return plan.write.find((root) => root !== path && isWithin(path, root));
+  return plan.write.filter((root) => root !== path && isWithin(path, root)).sort(byLength).at(-1);
 }
 
 function foldersAbove(path: string, root: string): readonly string[] {

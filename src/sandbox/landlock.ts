@@ -1,9 +1,9 @@
 // A box by Landlock and a filter of system calls: a process gives up its rights and becomes another program. No folder is
 // private to it and no process hidden from it; what it may not reach, the kernel refuses.
-import { closeSync, lstatSync, openSync, readdirSync } from "node:fs";
+import { closeSync, lstatSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isWithin } from "../core/path.ts";
-import type { BoxPlan } from "./box_plan.ts";
+import type { BoxPlan } from "../core/box_plan.ts";
 import type { Native } from "./native.ts";
 import { type Machine, seccompProgram } from "./seccomp.ts";
 
@@ -49,10 +49,11 @@ export type LandlockPaths = { readonly read: readonly string[]; readonly write: 
 export function landlockPaths(plan: BoxPlan): LandlockPaths {
   const write: string[] = [];
   const read: string[] = [];
-  for (const path of plan.write) {
-    allowBelow(path, [...wholeGit(plan.protect.map((p) => p.path)), ...plan.hide], write);
-  }
-  for (const path of [...plan.read, ...plan.write]) allowBelow(path, plan.hide, read);
+  const kept = wholeGit(plan.protect.map((p) => p.path));
+  // What is named below something hidden is seen all the same; in what is protected nothing is ever written.
+  const hidden = (path: string) => plan.hide.filter((h) => h === path || isWithin(h, path));
+  for (const path of plan.write) allowBelow(path, [...kept, ...hidden(path)], write);
+  for (const path of [...plan.read, ...plan.write]) allowBelow(path, hidden(path), read);
   return { read, write: [...write, plan.tmp] };
 }
 
@@ -126,7 +127,8 @@ export function confine(native: Native, machine: Machine, plan: BoxPlan, paths: 
   for (const path of devices) allow(path, handled);
   dropCapabilities(call, must);
   must("landlock_restrict_self", call("landlock_restrict_self", ruleset, 0));
-  setLimit(resources.processes, plan.processes);
+  // Without processes of its own, the kernel counts all those of the user.
+  setLimit(resources.processes, plan.processes + threadsNow());
   setLimit(resources.data, plan.memory);
   setLimit(resources.core, 0);
   const filter = seccompProgram(machine, { unix: plan.sockets.length > 0, inet: plan.network === "all" });
@@ -135,6 +137,14 @@ export function confine(native: Native, machine: Machine, plan: BoxPlan, paths: 
   view.setUint16(0, filter.length / 8, true);
   view.setBigUint64(8, native.address(filter), true);
   must("seccomp", call("seccomp", 1, 0, program));
+}
+
+function threadsNow(): number {
+  try {
+    return Number(readFileSync("/proc/loadavg", "latin1").split(" ")[3]?.split("/")[1]) || 0;
+  } catch {
+    return 0;
+  }
 }
 
 const resources = { data: 2, core: 4, processes: 6 } as const;

@@ -10,8 +10,8 @@ import { cappedText } from "./capped_text.ts";
 import type { Environment } from "./environment.ts";
 import { familyMark, familyOf, holdFamily, isFamilyAlive, signalFamily } from "./process_family.ts";
 import { findProgram, type NoProgram } from "./program.ts";
-import type { BoxPlan } from "./box_plan.ts";
-import { enclose, type Enclosed, type Walls } from "./walls.ts";
+import type { Box } from "../core/box_plan.ts";
+import { enclose, type Enclosed } from "./walls.ts";
 
 export type RunOptions = {
   readonly cwd: string;
@@ -29,9 +29,6 @@ export type RunOptions = {
   /** From the polite signal to the other one; 2 s unless said otherwise. */
   readonly killGraceMs?: number;
 };
-
-/** Where a program runs, and what builds that place. */
-export type Box = { readonly plan: BoxPlan; readonly walls: Walls };
 
 export type RunFailure = {
   readonly code: NoProgram["code"] | "spawn_failed";
@@ -51,7 +48,7 @@ export type RunResult = {
   /** Something is missing from the middle of stdout or stderr. */
   readonly cut: boolean;
   readonly durationMs: number;
-  /** Protected files that it made and that were removed. */
+  /** Protected files that it made and that were removed, and links that it changed and that were set right. */
   readonly removed: readonly string[];
   /** Set when it never started. */
   readonly failure?: RunFailure;
@@ -80,7 +77,10 @@ export async function run(argv: readonly [string, ...string[]], options: RunOpti
     { ...options.env, [mark.name]: mark.value },
     options.stdin === undefined ? "none" : { given: options.stdin },
   );
-  if ("code" in started) return { ...nothing, failure: started, durationMs: took() };
+  if ("code" in started) {
+    call.leave("remove");
+    return { ...nothing, failure: started, durationMs: took() };
+  }
   const { child, exited } = started;
   const family = familyOf(child.pid ?? 0, mark);
   const release = holdFamily(family);
@@ -91,6 +91,7 @@ export async function run(argv: readonly [string, ...string[]], options: RunOpti
     stop.dispose();
     const reason = typeof first === "string" ? first : undefined;
     if (typeof first === "object" && "code" in first) {
+      call.leave("remove");
       return { ...nothing, failure: first, durationMs: took() };
     }
     if (reason !== undefined) await endFamily(family, exited, options.killGraceMs ?? defaultKillGraceMs);
@@ -110,7 +111,7 @@ export async function run(argv: readonly [string, ...string[]], options: RunOpti
       cancelled: reason === "cancel",
       flooded: reason === "flood",
       durationMs: took(),
-      removed: call.leave(),
+      removed: call.leave("remove"),
     };
   } finally {
     release();
@@ -150,7 +151,10 @@ export function open(
   const mark = familyMark(randomUUID());
   const call = callOf(program, argv, options);
   const started = start(call, { ...options.env, [mark.name]: mark.value }, "open");
-  if ("code" in started) return started;
+  if ("code" in started) {
+    call.leave("keep");
+    return started;
+  }
   const { child, exited } = started;
   const family = familyOf(child.pid ?? 0, mark);
   const release = holdFamily(family);
@@ -168,7 +172,8 @@ export function open(
     child.stdout?.destroy();
     child.stderr?.destroy();
     release();
-    call.leave();
+    // While it ran others may have made these, Writ itself included.
+    call.leave("keep");
     return end;
   });
   return {

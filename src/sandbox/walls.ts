@@ -1,16 +1,21 @@
 // A program's call put into a box, by what this machine can build one with.
 import { createHash, randomUUID } from "node:crypto";
-import { existsSync, lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readlinkSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { isWithin } from "../core/path.ts";
-import type { BoxPlan } from "./box_plan.ts";
+import type { BoxPlan, Walls } from "../core/box_plan.ts";
 import { bubblewrapArguments } from "./bubblewrap.ts";
-import { type Machine, seccompProgram } from "./seccomp.ts";
-
-/** `folder` is private to the user; `self` starts Writ itself: program and first arguments. */
-export type Walls =
-  | { readonly backend: "bwrap"; readonly machine: Machine; readonly bwrap: string; readonly folder: string }
-  | { readonly backend: "landlock"; readonly abi: number; readonly self: readonly [string, ...string[]] };
+import { seccompProgram } from "./seccomp.ts";
 
 export type Call = {
   /** Absolute path of what runs. */
@@ -26,44 +31,84 @@ export type Enclosed = Call & {
   readonly files: readonly string[];
   /**
    * To be called when everything that ran is gone. Protected files that came to exist are removed, since what does not exist
-   * cannot be held against being made; answers their paths.
+   * cannot be held against being made, and protected links that were changed are set right; answers their paths. `keep`:
+   * nothing of that is done.
    */
-  leave(): readonly string[];
+  leave(files: "remove" | "keep"): readonly string[];
 };
 
 export function enclose(walls: Walls, plan: BoxPlan, call: Call): Enclosed {
-  const missing = holdFolders(plan);
-  const leave = () => missing.filter(remove);
+  const held = hold(plan);
   if (walls.backend === "landlock") {
     const [program, ...first] = walls.self;
-    const argv = [program, ...first, "__sandbox", JSON.stringify(plan), call.program, ...call.argv];
-    return { program, argv, cwd: call.cwd, files: [], leave };
+    const argv = [program, ...first, "__sandbox", JSON.stringify(plan), call.cwd, call.program, ...call.argv];
+    // Not there where the command is to run: a runtime may read settings from its current folder.
+    return { program, argv, cwd: "/", files: [], leave: held.leave };
   }
   const argv = ["bwrap", ...bubblewrapArguments(plan, call.cwd), ...withLimits(plan, call)];
-  return { program: walls.bwrap, argv, cwd: "/", files: [filterFile(walls, plan)], leave };
+  return { program: walls.bwrap, argv, cwd: "/", files: [filterFile(walls, plan)], leave: held.leave };
 }
 
-// An empty folder is made and harms nobody; an empty file could mean something. Answers the files that are not there. Where
-// the folder around is missing too, as in a repository that is still to come, there is nothing to be had by it.
-function holdFolders(plan: BoxPlan): readonly string[] {
-  const missing = plan.protect.filter(({ path }) =>
-    plan.write.some((root) => isWithin(path, root)) && existsSync(dirname(path)) &&
-    lstatSync(path, { throwIfNoEntry: false }) === undefined
-  );
-  return missing.flatMap(({ path, folder }) => {
-    if (!folder) return [path];
-    try {
-      mkdirSync(path);
-      return [];
-    } catch {
-      return [path];
-    }
-  });
+/** Folders that were made to be held, and how many calls need each. */
+const made = new Map<string, number>();
+
+// An empty folder is made and harms nobody; an empty file could mean something.
+function hold(plan: BoxPlan): Pick<Enclosed, "leave"> {
+  const reachable = plan.protect.filter(({ path }) => plan.write.some((root) => isWithin(path, root)));
+  const folders: string[] = [];
+  const missing: string[] = [];
+  const links: { readonly path: string; readonly target: string }[] = [];
+  for (const { path, folder } of reachable) {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found?.isSymbolicLink() === true) links.push({ path, target: readlinkSync(path) });
+    else if (made.has(path)) folders.push(path);
+    else if (found === undefined && folder && makeFolder(path)) folders.push(path);
+    else if (found === undefined) missing.push(path);
+  }
+  for (const path of folders) made.set(path, (made.get(path) ?? 0) + 1);
+  return {
+    leave(files) {
+      for (const path of folders) giveUp(path);
+      return files === "keep" ? [] : [...missing.filter(remove), ...links.filter(restore).map((l) => l.path)];
+    },
+  };
+}
+
+function makeFolder(path: string): boolean {
+  try {
+    mkdirSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function giveUp(path: string): void {
+  const left = (made.get(path) ?? 1) - 1;
+  if (left > 0) return void made.set(path, left);
+  made.delete(path);
+  try {
+    rmdirSync(path);
+  } catch {
+    // Somebody outside has put something in.
+  }
 }
 
 function remove(path: string): boolean {
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
   rmSync(path, { recursive: true, force: true });
+  return true;
+}
+
+function restore({ path, target }: { readonly path: string; readonly target: string }): boolean {
+  try {
+    if (readlinkSync(path) === target) return false;
+  } catch {
+    // Another thing, or nothing.
+  }
+  rmSync(path, { recursive: true, force: true });
+  mkdirSync(dirname(path), { recursive: true });
+  symlinkSync(target, path);
   return true;
 }
 

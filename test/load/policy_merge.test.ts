@@ -74,12 +74,22 @@ describe("mergePolicy() without files", () => {
         pins: [],
         requirePins: false,
         secrets: [],
+        boxes: [],
       },
       layers: [],
       gates: [],
       instructions: ["AGENTS.md"],
       trust: "ask",
-      sandbox: { mode: "required" },
+      sandbox: {
+        mode: "required",
+        backend: "auto",
+        network: "none",
+        read: ["system", "tools", "workspace", "home"],
+        write: ["workspace", "home"],
+        hide: ["/home/u/.ssh", "/home/u/.aws", "/home/u/.gnupg", "/home/u/.config"],
+        limits: { processes: 256, memory: 2 ** 31 },
+        boxes: [],
+      },
       shellEnv: ["PATH", "LANG", "LC_ALL", "TZ", "TERM"],
       tools: {
         enabled: ["read_file", "list_files", "search_text", "git_diff", "write_file", "edit_file", "shell"],
@@ -246,17 +256,66 @@ describe("mergePolicy()", () => {
         p,
       ) => [
         p.trust,
-        plain(p.sandbox),
+        p.sandbox.mode,
         p.skills.undeclaredTools,
         p.skills.combineBounds,
         p.skills.modelChoice,
       ],
       expected: [
         "untrusted",
-        { mode: "required" },
+        "required",
         "reject",
         "intersection",
         false,
+      ],
+    },
+    {
+      name: "the default box is what every layer names, and hides what any of them names",
+      texts: [
+        [
+          "machine",
+          "sandbox: {backend: bwrap, network: all, read: [system, workspace, /opt], write: [workspace], hide: [/etc/a], limits: {memory: 1GiB}}",
+        ],
+        [
+          "user",
+          "sandbox: {network: none, read: [system, tools, /opt/x, workspace], write: [workspace, home], hide: [~/b], limits: {memory: 2GiB, processes: 9}}",
+        ],
+        ["project", "sandbox: {hide: [/c]}"],
+      ],
+      pick: (p) => [
+        p.sandbox.backend,
+        p.sandbox.network,
+        p.sandbox.read,
+        p.sandbox.write,
+        p.sandbox.hide.slice(4),
+        p.sandbox.limits,
+      ],
+      expected: [
+        "bwrap",
+        "none",
+        ["system", "workspace", { path: "/opt/x" }],
+        ["workspace"],
+        ["/etc/a", "/home/u/b", "/c"],
+        { processes: 9, memory: 2 ** 30 },
+      ],
+    },
+    {
+      name: "boxes of two layers: the names of the upper one, and of each what both say",
+      texts: [
+        [
+          "machine",
+          "sandbox: {boxes: {a: {network: all, env: [X, Y], read: [/d]}, b: {mode: 'off'}, c: {network: all}}}",
+        ],
+        [
+          "user",
+          "sandbox: {boxes: {a: {network: all, env: [Y, Z], read: [/d/e, /f]}, b: {network: all}, d: {network: all}}}",
+        ],
+      ],
+      pick: (p) => p.sandbox.boxes,
+      expected: [
+        { name: "a", network: "all", read: [{ path: "/d/e" }], write: [], env: ["Y"], sockets: [] },
+        { name: "b", read: [], write: [], env: [], sockets: [] },
+        { name: "c", network: "all", read: [], write: [], env: [], sockets: [] },
       ],
     },
     {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, test } from "bun:test";
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import {
   existsSync,
@@ -16,9 +16,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { findWalls } from "../../src/sandbox/backend.ts";
-import type { BoxPlan } from "../../src/sandbox/box_plan.ts";
+import type { BoxPlan, Walls } from "../../src/core/box_plan.ts";
 import { run } from "../../src/sandbox/subprocess.ts";
-import type { Walls } from "../../src/sandbox/walls.ts";
 import { runtimes } from "../support/runtimes.ts";
 
 const source = runtimes[process.versions["bun"] === undefined ? 1 : 0]?.command as [string, ...string[]];
@@ -208,7 +207,9 @@ for (const backend of ["bwrap", "landlock"] as const) {
 
     test("limits of a process and its core files", async () => {
       const { stdout } = await inside("ulimit -u; ulimit -d; ulimit -c");
-      assertEquals(stdout, "256\n2097152\n0\n");
+      const [processes, ...others] = stdout.split("\n");
+      assertEquals(others, ["2097152", "0", ""]);
+      assert(backend === "bwrap" ? processes === "256" : Number(processes) >= 256);
     });
 
     test("what it starts is gone when it ends, also what left its session", async () => {

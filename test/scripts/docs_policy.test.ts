@@ -39,7 +39,7 @@ describe("the table of keys", () => {
   test("names each key once and leaves out what is not in this version", () => {
     const keys = rows.map((row) => bare(row[0]));
     assertEquals(keys.length, new Set(keys).size);
-    assertEquals(keys.filter((k) => /\bbox|cassette|^server|^output|tier$/.test(k)), [
+    assertEquals(keys.filter((k) => /cassette|^server|^output|tier$/.test(k)), [
       "skills.sources[].tier",
       "skills.forced[].tier",
     ]);
@@ -48,9 +48,15 @@ describe("the table of keys", () => {
   for (const [key, , fallback] of rows.filter((row) => row[2]?.startsWith("`"))) {
     test(`gives a default of ${key} that can be written`, () => {
       const path = bare(key).split(".");
-      const listed = ["skills.sources", "tools.enabled", "sandbox.env", "workspace.instructions"].includes(
-        bare(key),
-      );
+      const listed = [
+        "skills.sources",
+        "tools.enabled",
+        "sandbox.env",
+        "sandbox.read",
+        "sandbox.write",
+        "sandbox.hide",
+        "workspace.instructions",
+      ].includes(bare(key));
       const value = listed ? `[${bare(fallback)}]` : bare(fallback);
       const text = path.map((part, depth) => `${"  ".repeat(depth)}${part}:`).join("\n");
       const loaded = loadPolicyFile(`version: 1\n${text} ${value}\n`, "/p.yaml", "user", "0.1.0");
@@ -59,10 +65,10 @@ describe("the table of keys", () => {
   }
 });
 
-test("the table of rule keys begins with what every rule has and leaves out boxes", () => {
+test("the table of rule keys begins with what every rule has, boxes included", () => {
   const keys = ruleKeyRows().map((row) => bare(row[0]));
   assertEquals(keys.slice(0, 6), ["id", "tool", "command", "path", "host", "arg"]);
-  assertEquals(keys.includes("box"), false);
+  assertEquals(keys.includes("box"), true);
 });
 
 describe("the table of tools", () => {
