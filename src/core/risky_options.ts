@@ -56,7 +56,7 @@ const curl: Program = {
   harmless: "--cookie",
 };
 
-const shipped: Readonly<Record<string, Program>> = {
+const shipped: ReadonlyMap<string, Program> = new Map(Object.entries<Program>({
   find: { runs: "-exec -execdir -ok -okdir", writes: "-delete -fprint -fprint0 -fprintf -fls", single: true },
   git: {
     before: { runs: "-c --config-env --exec-path -p --paginate --git-dir" },
@@ -178,7 +178,7 @@ const shipped: Readonly<Record<string, Program>> = {
   vim: { runs: "-c --cmd -S -s -u -U --startuptime -E -e", writes: "-w -W" },
   nvim: { runs: "-c --cmd -S -s -u -l --listen" },
   ip: { runs: "-batch -b -force", single: true },
-};
+}));
 
 /**
  * A policy's entry: `prog --opt`, `prog sub --opt`, or `prog sub word` for a word right behind the subcommand. The program
@@ -188,9 +188,9 @@ export function parseRiskyOption(
   text: string,
 ): RiskyOption | { readonly error: string; readonly hint: string } {
   const words = text.trim().split(/\s+/);
-  const [program, second, third] = words;
+  const [program = "", second, third] = words;
   const error = `\`${text}\` is no risky option`;
-  if (program === undefined || second === undefined || words.length > 3) {
+  if (second === undefined || words.length > 3) {
     return { error, hint: "write `PROGRAM OPTION` or `PROGRAM SUBCOMMAND OPTION`" };
   }
   if (third === undefined && !second.startsWith("-")) {
@@ -210,7 +210,7 @@ export function parseRiskyOption(
 /** Every use of a risky option in argv, in order; abbreviated long options and bundled short ones count. */
 export function riskyUses(argv: readonly string[], added: readonly RiskyOption[] = []): readonly RiskyUse[] {
   const program = programName(argv[0] ?? "");
-  const known = Object.hasOwn(shipped, program) ? shipped[program] : undefined;
+  const known = shipped.get(program);
   const own = added.filter((a) => a.program === program);
   if (known === undefined && own.length === 0) return [];
   const sub = subcommandIndex(argv);
@@ -231,12 +231,12 @@ function useOf(
   const name = argv[sub] ?? "";
   const tables: (Risks & { readonly valued?: string })[] = [known];
   if (known.before !== undefined && at < sub) tables.push(known.before);
-  const mine = known.subs !== undefined && at > sub && Object.hasOwn(known.subs, name)
-    ? known.subs[name]
-    : undefined;
+  const { subs } = known;
+  const mine = subs !== undefined && at > sub && Object.hasOwn(subs, name) ? subs[name] : undefined;
   if (mine !== undefined) tables.push(mine);
-  const added = own.filter((a) => a.sub === undefined || (a.sub === name && at > sub));
-  if (added.length > 0) tables.push({ runs: added.map((a) => a.option).join(" ") });
+  for (const { sub: under, option } of own) {
+    if (under === undefined || (under === name && at > sub)) tables.push({ runs: option });
+  }
   const valued = (known.valued ?? "") + (mine?.valued ?? "");
   const context = { known, valued, argv, at, firstOperand: at === sub + 1 };
   for (const table of tables) {
@@ -311,8 +311,8 @@ function configUses(argv: readonly string[], sub: number): readonly RiskyUse[] {
   const words = argv.slice(sub + 1);
   const options = words.filter((w) => w.startsWith("-"));
   const operands = words.filter((w) => !w.startsWith("-"));
-  const reading = options.some((w) => /^(--get.*|-l|--list)$/.test(w)) || operands[0] === "get" ||
-    operands[0] === "list";
+  const reading = options.some((w) => /^(--get.*|-l|--list)$/.test(w)) ||
+    /^(get|list)$/.test(operands[0] ?? "");
   const changing = operands.length > 1 || options.some((w) => /^--(unset|rename|remove|add|replace)/.test(w));
   if (reading || !changing) return [];
   return [{ at: sub + 1 + words.findIndex((w) => !w.startsWith("-")), option: "config", kind: "writes" }];

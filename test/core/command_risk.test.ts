@@ -615,6 +615,173 @@ describe("riskyUses()", () => {
     test(`nothing in ${command}`, () => assertEquals(riskyUses(words(command)), []));
   }
 
+  // One option of every program, and of every subcommand of git.
+  const each: readonly (readonly [program: string, option: string])[] = [
+    ["npm install", "--script-shell"],
+    ["pnpm install", "--shell"],
+    ["yarn", "--use-yarnrc"],
+    ["git init", "--template"],
+    ["git archive", "--exec"],
+    ["git archive", "-o"],
+    ["git push", "--exec"],
+    ["git send-pack", "--exec"],
+    ["git ls-remote", "--exec"],
+    ["git fetch-pack", "--exec"],
+    ["git format-patch", "-o"],
+    ["git difftool", "--extcmd"],
+    ["git mergetool", "-t"],
+    ["git send-email", "--to-cmd"],
+    ["git hook", "run"],
+    ["git for-each-repo", "--config"],
+    ["git filter-branch", "--env-filter"],
+    ["git config", "--edit"],
+    ["git bundle", "create"],
+    ["git bugreport", "-o"],
+    ["git diagnose", "--output-directory"],
+    ["git daemon", "--access-hook"],
+    ["git instaweb", "--httpd"],
+    ["git grep", "--open-files-in-pager"],
+    ["git rebase", "--exec"],
+    ["git clone", "--template"],
+    ["mawk", "-W"],
+    ["wget", "-O"],
+    ["less", "-k"],
+    ["ssh", "-F"],
+    ["scp", "-S"],
+    ["sftp", "-b"],
+    ["rsync", "--rsh"],
+    ["xmllint", "--output"],
+    ["shuf", "-o"],
+    ["iconv", "-o"],
+    ["tree", "-o"],
+    ["sdiff", "--diff-program"],
+    ["patch", "-r"],
+    ["yq", "-i"],
+    ["perl", "-i"],
+    ["ruby", "-i"],
+    ["ag", "--pager"],
+    ["ack", "--output"],
+    ["bat", "--pager"],
+    ["delta", "--pager"],
+    ["fzf", "--preview"],
+    ["date", "-s"],
+    ["file", "-m"],
+    ["strace", "-o"],
+    ["tcpdump", "-z"],
+    ["gpg", "--exec-path"],
+    ["openssl", "-engine"],
+    ["psql", "-f"],
+    ["mysql", "--pager"],
+    ["sqlite3", "-init"],
+    ["kubectl", "--kubeconfig"],
+    ["cargo", "--config"],
+    ["make", "--eval"],
+    ["eslint", "--rulesdir"],
+    ["prettier", "-w"],
+    ["ruff", "--fix"],
+    ["vim", "-S"],
+    ["nvim", "-l"],
+    ["ip", "-batch"],
+    ["gsed", "-i"],
+    ["fdfind", "-x"],
+    ["gawk", "-f"],
+    ["nawk", "-f"],
+    ["find", "-ok"],
+    ["rg", "--pre"],
+    ["go", "-exec"],
+    ["base64", "-o"],
+    ["man", "-P"],
+    ["tar", "-I"],
+  ];
+  for (const [program, option] of each) {
+    test(`${program} ${option}`, () => {
+      const argv = [...program.split(" "), option, "x"];
+      assertEquals(riskyUses(argv).map((use) => [use.at, use.option]), [[argv.length - 2, option]]);
+    });
+  }
+
+  const uses: readonly (readonly [
+    command: string,
+    uses: readonly (readonly [at: number, option: string, value?: string])[],
+  ])[] = [
+    ["", []],
+    ["ls --output=x", []],
+    ["toString -o x", []],
+    ["sort", []],
+    ["sort -o", [[1, "-o"]]],
+    ["sort -o=x", [[1, "-o", "=x"]]],
+    ["sort -ox f", [[1, "-o", "x"]]],
+    ["sort -k1o x", []],
+    ["sort --outpu=x", [[1, "--output", "x"]]],
+    ["sort --output=", [[1, "--output", ""]]],
+    ["sort --", []],
+    ["sort --ux", []],
+    ["sort -- -o x", [[2, "-o", "x"]]],
+    ["sort x-o", []],
+    ["sort x--output", []],
+    ["curl --output x", [[1, "--output", "x"]]],
+    ["curl --cookie-jar x", [[1, "--cookie-jar", "x"]]],
+    ["openssl enc -out x", [[2, "-out", "x"]]],
+    ["openssl enc --out=x", [[2, "-out", "x"]]],
+    ["openssl enc -outx", []],
+    ["sqlite3 --cmd x", [[1, "-cmd", "x"]]],
+    ["ip -ba x", []],
+    ["find --delete", [[1, "-delete"]]],
+    ["go test --exec x", [[2, "-exec", "x"]]],
+    ["git -c a=b -c c=d log", [[1, "-c", "a=b"], [3, "-c", "c=d"]]],
+    ["git log -c a=b", []],
+    ["git bisect run ls -l", [[2, "run", "ls -l"]]],
+    ["git bisect run", [[2, "run", ""]]],
+    ["git bisect start run", []],
+    ["git run", []],
+    ["git rebase", []],
+    ["git toString -x ls", []],
+    ["git -x ls rebase", []],
+    ["git rebase -sx a", []],
+    ["git grep -eO", []],
+    ["git push -oexec x", []],
+    ["git config a b", [[2, "config"]]],
+    ["git config -f x a", [[3, "config"]]],
+    ["git config --add a", [[3, "config"]]],
+    ["git config x--add", []],
+    ["git config --get a b", []],
+    ["git config --get-all a b", []],
+    ["git config -l a b", []],
+    ["git config --list a b", []],
+    ["git config --listx a b", [[3, "config"]]],
+    ["git config -lx a b", [[3, "config"]]],
+    ["git config x--get b", [[2, "config"]]],
+    ["git config get a b", []],
+    ["git config list a b", []],
+    ["git config gets a", [[2, "config"]]],
+    ["git config aget b", [[2, "config"]]],
+    ["git config a- -b", []],
+    ["git config a", []],
+    ["npm config a b", []],
+    ["tar If x a", [[1, "-I", "f"]]],
+    ["tar xfI a x", [[1, "-I", "a"]]],
+    ["tar -fI a", []],
+    ["tar x I", []],
+    ["tar x- I", []],
+    ["tar -xf a-I", []],
+    ["sort o x", []],
+    ["git rebase -sX x", []],
+  ];
+  for (const [command, found] of uses) {
+    test(`uses in ${command}`, () =>
+      assertEquals(
+        riskyUses(words(command)).map(({ at, option, value }) =>
+          value === undefined ? [at, option] : [at, option, value]
+        ),
+        found as never,
+      ));
+  }
+
+  test("uses stand in the order of the words", () => {
+    assertEquals(riskyUses(words("sed -e 'w out' -i f")).map((use) => use.at), [2, 3]);
+    assertEquals(riskyUses(words("git config a b --output=x")).map((use) => use.at), [2, 4]);
+  });
+
   test("gives the value, joined or from the next word", () => {
     assertEquals(riskyUses(["sort", "-o", "a", "--output=b", "-oc"]), [
       { at: 1, option: "-o", kind: "writes", value: "a" },
@@ -635,6 +802,30 @@ describe("parseRiskyOption()", () => {
   for (const text of ["", "deploy", "deploy hook", "a b c d"]) {
     test(`refuses ${JSON.stringify(text)}`, () => assert("error" in parseRiskyOption(text)));
   }
+  test("says what is wrong, and what to write", () => {
+    const forms = "write `PROGRAM OPTION` or `PROGRAM SUBCOMMAND OPTION`";
+    assertEquals([parseRiskyOption("deploy"), parseRiskyOption("a b c d"), parseRiskyOption("deploy hook")], [
+      { error: "`deploy` is no risky option", hint: forms },
+      { error: "`a b c d` is no risky option", hint: forms },
+      {
+        error: "`deploy hook` is no risky option: `hook` does not start with `-`",
+        hint: "for every `deploy hook` write a rule, as in `ask: [shell(deploy hook *)]`",
+      },
+    ]);
+  });
+  test("counts for its program and its subcommand, behind that", () => {
+    const added = ["tool run --x", "tool --y", "other --z"].flatMap((text) => {
+      const option = parseRiskyOption(text);
+      return "error" in option ? [] : [option];
+    });
+    const uses = (argv: string) => riskyUses(argv.split(" "), added).map((use) => use.at);
+    assertEquals(
+      ["tool run --x", "tool go --x", "tool --x run", "tool --y", "tool --z", "other --z", "sort -o x"].map(
+        uses,
+      ),
+      [[2], [], [], [1], [], [1], [1]],
+    );
+  });
   test("every form that it takes is found in use", () => {
     const uses = (entry: string, argv: string) => {
       const option = parseRiskyOption(entry);
