@@ -4,8 +4,8 @@ import { compareText } from "./collection.ts";
 import type { Catalog } from "./catalog.ts";
 import type { CatalogChange } from "./catalog_change.ts";
 import { sessionForced, type SkillSettings, type SkillTier } from "./policy.ts";
-import { dropHidden, type Skill } from "./skill.ts";
-import { escapeFence } from "./text.ts";
+import type { Skill } from "./skill.ts";
+import { dropHidden, escapeFence } from "./text.ts";
 
 export type ListingOptions = {
   readonly budgetTokens: number;

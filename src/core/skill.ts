@@ -1,7 +1,7 @@
 // A skill: what its front matter says, where it comes from, and how its body is rendered for the model.
 import type { CommandTool } from "./command_tool.ts";
 import type { SkillTier } from "./policy.ts";
-import { escapeFence, type Pattern, wildcard } from "./text.ts";
+import { dropHidden, escapeFence, type Pattern, wildcard } from "./text.ts";
 import { builtinTool } from "./tool_names.ts";
 
 export type SkillMeta = {
@@ -210,15 +210,6 @@ const closingMark = new RegExp(`<(\\s*/\\s*${fence})`, "gi");
 /** Stands in a finished skill's place, one line. */
 export function skillMarker(name: string): string {
   return `[skill "${attribute(name)}" has ended; its instructions are no longer in force]`;
-}
-
-// C0 except tab and newline, DEL, C1, zero-width, direction, separator and tag characters: nothing a reader can see.
-const hidden =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;
-
-/** The text without control characters and without characters that cannot be seen; tab and newline stay. */
-export function dropHidden(text: string): string {
-  return text.replace(hidden, "");
 }
 
 /** Text for the value of an attribute of a fence: one line, no quotes, nothing that cannot be seen. */

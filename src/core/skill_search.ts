@@ -1,7 +1,7 @@
 // Finding a skill by words, over all names and descriptions: for the model, for `/skill find` and for `writ skill find`.
 import { compareText } from "./collection.ts";
-import { escapeFence } from "./text.ts";
-import { dropHidden, type Skill } from "./skill.ts";
+import { dropHidden, escapeFence } from "./text.ts";
+import type { Skill } from "./skill.ts";
 
 type Searched = Pick<Skill, "name" | "description">;
 

@@ -112,19 +112,25 @@ function trimSurrogate(text: string, side: "start" | "end"): string {
   return text;
 }
 
-// C0 except tab and newline, DEL, C1, zero-width and bidirectional controls, line and paragraph separators.
-const unprintable =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
-const unprintableOnce = new RegExp(unprintable.source);
+// C0 except tab and newline, DEL, C1, zero-width, direction, separator and tag characters: nothing a reader can see.
+const hidden =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;
+const hiddenOnce = new RegExp(hidden.source, "u");
 
 export function hasHiddenCharacters(text: string): boolean {
-  return unprintableOnce.test(text);
+  return hiddenOnce.test(text);
+}
+
+/** The text without control characters and without characters that cannot be seen; tab and newline stay. */
+export function dropHidden(text: string): string {
+  return text.replace(hidden, "");
 }
 
 /** Text that is safe to print: control and direction characters become visible escapes; tab and newline stay. */
 export function escapeTerminal(text: string): string {
-  return text.replace(unprintable, (c) => {
-    const code = c.charCodeAt(0);
+  return text.replace(hidden, (c) => {
+    const code = c.codePointAt(0) ?? 0;
+    if (code > 0xffff) return `\\u{${code.toString(16)}}`;
     return code < 0x100
       ? `\\x${code.toString(16).padStart(2, "0")}`
       : `\\u${code.toString(16).padStart(4, "0")}`;
@@ -138,7 +144,8 @@ export function escapeLine(text: string): string {
 
 /** The same JSON with these characters as escapes: in JSON that has no blanks around its values, they stand in texts only. */
 export function escapeJson(json: string): string {
-  return json.replace(unprintable, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const unit = (c: string) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return json.replace(hidden, (c) => c.split("").map(unit).join(""));
 }
 
 /** Text for inside an XML-like fence of a prompt: it can neither close nor open one. */

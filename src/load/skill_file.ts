@@ -4,8 +4,8 @@ import { readFlag, readToolBound, readToolList } from "./skill_bounds.ts";
 import { readTrigger } from "./skill_trigger.ts";
 import type { YamlDocument } from "./yaml.ts";
 import type { Position } from "../core/problem.ts";
-import { dropHidden, type SkillMeta } from "../core/skill.ts";
-import { escapeLine } from "../core/text.ts";
+import type { SkillMeta } from "../core/skill.ts";
+import { dropHidden, escapeLine } from "../core/text.ts";
 
 export type SkillWarning = {
   readonly code: string;

@@ -11,8 +11,8 @@ import { estimateTokens } from "../core/budget.ts";
 import { compareText } from "../core/collection.ts";
 import { isBelow } from "../core/path.ts";
 import type { Position, Problem } from "../core/problem.ts";
-import { dropHidden, isWildcardEntry, mapToolName, type SkillMeta } from "../core/skill.ts";
-import { escapeLine } from "../core/text.ts";
+import { isWildcardEntry, mapToolName, type SkillMeta } from "../core/skill.ts";
+import { dropHidden, escapeLine } from "../core/text.ts";
 import { messageOf } from "../core/thrown.ts";
 import { builtinTools } from "../core/tool_names.ts";
 

@@ -9,8 +9,7 @@ import { canBringTools, type CommandTool } from "../core/command_tool.ts";
 import { type Risk, risks } from "../core/decision.ts";
 import type { InputSchema } from "../core/message.ts";
 import { isBelow } from "../core/path.ts";
-import { dropHidden } from "../core/skill.ts";
-import { escapeLine, isObject } from "../core/text.ts";
+import { dropHidden, escapeLine, isObject } from "../core/text.ts";
 import { messageOf } from "../core/thrown.ts";
 import { builtinTools } from "../core/tool_names.ts";
 

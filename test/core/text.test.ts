@@ -1,6 +1,14 @@
 import { assertEquals } from "@std/assert";
 import { describe, test } from "bun:test";
-import { afterCut, beforeCut, capText } from "../../src/core/text.ts";
+import {
+  afterCut,
+  beforeCut,
+  capText,
+  dropHidden,
+  escapeJson,
+  escapeLine,
+  hasHiddenCharacters,
+} from "../../src/core/text.ts";
 
 const long = "x".repeat(1500);
 const key = (side: string) => `-----${side} RSA PRIVATE KEY-----`;
@@ -70,5 +78,23 @@ test("capText() counts what is dropped at the cut, and shows no half of a token 
       text.length - shown.length,
       "",
     ]);
+  }
+});
+
+describe("a character that nobody sees is shown as an escape, or dropped", () => {
+  const rows:
+    readonly (readonly [name: string, text: string, line: string, json: string, dropped: string])[] = [
+      ["a control character", "a\u001b[2Jb", "a\\x1b[2Jb", "a\\u001b[2Jb", "a[2Jb"],
+      ["a direction character", "a\u202eb", "a\\u202eb", "a\\u202eb", "ab"],
+      ["a deprecated format character", "a\u206ab", "a\\u206ab", "a\\u206ab", "ab"],
+      ["a tag character", "a\u{e0041}b", "a\\u{e0041}b", "a\\udb40\\udc41b", "ab"],
+      ["others beyond ASCII", "ä 日 😀", "ä 日 😀", "ä 日 😀", "ä 日 😀"],
+    ];
+  for (const [name, text, line, json, dropped] of rows) {
+    test(name, () => {
+      assertEquals([escapeLine(text), escapeJson(text), dropHidden(text)], [line, json, dropped]);
+      assertEquals(hasHiddenCharacters(text), text !== dropped);
+      assertEquals(JSON.parse(`"${json}"`), text);
+    });
   }
 });
