@@ -103,7 +103,7 @@ function scriptWords(
   let operand = -1, given = false;
   for (let i = 1; i < argv.length; i++) {
     const word = argv[i] ?? "";
-    if (word === "--") continue;
+    if (o.files.test(word)) given = true;
     if (word.startsWith("--")) {
       const [name = "", ...value] = word.split("=");
       if (name.length < 4 || !o.long.startsWith(name)) continue;
@@ -111,7 +111,6 @@ function scriptWords(
       if (value.length > 0) scripts.push({ at: i, text: value.join("=") });
       else scripts.push({ at: ++i, text: argv[i] ?? "" });
     } else if (word.startsWith("-") && word.length > 1) {
-      if (o.files.test(word)) given = true;
       const letter = [...word.slice(1)].findIndex((c) => o.valued.includes(c));
       if (letter < 0) continue;
       const attached = word.slice(letter + 2);
