@@ -7,12 +7,12 @@ type Options = {
   readonly anywhere: boolean;
 };
 
-function options(valued: string, flags: string, place: "before" | "anywhere" = "before"): Options {
-  return { valued: words(valued), flags: words(flags), anywhere: place === "anywhere" };
+function options(valued: string, flags: string, place?: "anywhere"): Options {
+  return { valued: words(valued), flags: words(flags), anywhere: place !== undefined };
 }
 
 function words(text: string): ReadonlySet<string> {
-  return new Set(text.split(" ").filter((w) => w !== ""));
+  return new Set(text.split(" "));
 }
 
 const docker = options(
@@ -39,7 +39,7 @@ const kubectl = options(
   "anywhere",
 );
 
-const table: Readonly<Record<string, Options>> = {
+const table: ReadonlyMap<string, Options> = new Map(Object.entries<Options>({
   git: options(
     "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source",
     "-p -P --paginate --no-pager --bare --no-replace-objects --literal-pathspecs --glob-pathspecs --noglob-pathspecs " +
@@ -116,7 +116,7 @@ const table: Readonly<Record<string, Options>> = {
   flyctl: options("-a --app -c --config -t --access-token", "--verbose --json -j", "anywhere"),
   fly: options("-a --app -c --config -t --access-token", "--verbose --json -j", "anywhere"),
   heroku: options("-a --app -r --remote", "", "anywhere"),
-};
+}));
 
 /** The program's name without folder, case and `.exe`: on some systems `GIT.EXE` is git. */
 export function programName(word: string): string {
@@ -128,7 +128,7 @@ export type OptionStep = "alone" | "with_value" | "unsure";
 
 /** Whether the program's subcommand has options of its own before the next one, as `docker compose -f x down` has. */
 export function hasGlobalOptions(program: string): boolean {
-  return Object.hasOwn(table, program);
+  return table.has(program);
 }
 
 /**
@@ -137,16 +137,15 @@ export function hasGlobalOptions(program: string): boolean {
  */
 export function globalOption(program: string, word: string, before: boolean): OptionStep | undefined {
   if (program === "cargo" && before && word.startsWith("+")) return "alone";
-  if (!word.startsWith("-") || word === "-" || !Object.hasOwn(table, program)) return undefined;
-  const known = table[program];
+  const known = table.get(program);
   if (known === undefined || (!before && !known.anywhere)) return undefined;
+  if (!word.startsWith("-") || word === "-") return undefined;
   const equals = word.indexOf("=");
   const name = equals < 0 ? word : word.slice(0, equals);
   if (known.flags.has(name)) return "alone";
   if (known.valued.has(name)) return equals < 0 ? "with_value" : "alone";
-  if (equals < 0 && !word.startsWith("--") && known.valued.has(word.slice(0, 2)) && word.length > 2) {
-    return "alone";
-  }
+  // A letter and its value in one word.
+  if (known.valued.has(word.slice(0, 2))) return "alone";
   if (!before) return undefined;
   return equals < 0 && word !== "--" ? "unsure" : "alone";
 }
@@ -163,52 +162,52 @@ export function subcommandIndex(argv: readonly string[]): number {
   return Math.min(i, argv.length);
 }
 
-const synonyms: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  git: {
-    "send-pack": "push",
-    "http-push": "push",
-    "fetch-pack": "fetch",
-    "http-fetch": "fetch",
-    stage: "add",
-    "init-db": "init",
-    annotate: "blame",
-    pickaxe: "blame",
-    whatchanged: "log",
-  },
-  npm: {
-    i: "install",
-    in: "install",
-    ins: "install",
-    inst: "install",
-    add: "install",
-    "run-script": "run",
-    rum: "run",
-    urn: "run",
-    t: "test",
-    tst: "test",
-    un: "uninstall",
-    unlink: "uninstall",
-    remove: "uninstall",
-    rm: "uninstall",
-    r: "uninstall",
-    up: "update",
-    upgrade: "update",
-    x: "exec",
-    "clean-install": "ci",
-    "install-clean": "ci",
-    c: "config",
-    "add-user": "adduser",
-    login: "adduser",
-  },
-  cargo: { b: "build", c: "check", d: "doc", r: "run", t: "test", rm: "remove" },
-};
+const synonyms: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map(
+  Object.entries({
+    git: {
+      "send-pack": "push",
+      "http-push": "push",
+      "fetch-pack": "fetch",
+      "http-fetch": "fetch",
+      stage: "add",
+      "init-db": "init",
+      annotate: "blame",
+      pickaxe: "blame",
+      whatchanged: "log",
+    },
+    npm: {
+      i: "install",
+      in: "install",
+      ins: "install",
+      inst: "install",
+      add: "install",
+      "run-script": "run",
+      rum: "run",
+      urn: "run",
+      t: "test",
+      tst: "test",
+      un: "uninstall",
+      unlink: "uninstall",
+      remove: "uninstall",
+      rm: "uninstall",
+      r: "uninstall",
+      up: "update",
+      upgrade: "update",
+      x: "exec",
+      "clean-install": "ci",
+      "install-clean": "ci",
+      c: "config",
+      "add-user": "adduser",
+      login: "adduser",
+    },
+    cargo: { b: "build", c: "check", d: "doc", r: "run", t: "test", rm: "remove" },
+  }).map(([program, names]) => [program, new Map(Object.entries(names))]),
+);
 
 /** Whether the program does for `word` what it does for `wanted`. */
 export function sameSubcommand(program: string, word: string, wanted: string): boolean {
   if (word === wanted) return true;
-  const known = Object.hasOwn(synonyms, program) ? synonyms[program] : undefined;
-  if (known === undefined) return false;
-  if (Object.hasOwn(known, word) && known[word] === wanted) return true;
+  if (synonyms.get(program)?.get(word) === wanted) return true;
   // npm takes any unambiguous beginning of a command's name.
   return program === "npm" && word.length >= 3 && wanted.startsWith(word);
 }
