@@ -33,9 +33,9 @@ export function regexMutants(literal: string): readonly string[] {
 
 function changed({ text, inClass }: Token, before: Token | undefined): string | undefined {
   if (opposite[text] !== undefined) return opposite[text];
+  if (inClass) return undefined;
   if (text === "[") return "[^";
   if (text === "[^") return "[";
-  if (inClass) return undefined;
   if (text === "^" || text === "$" || text === "\\b") return "";
   // A `?` after a quantifier only says that it takes little.
   const quantifies = /^([*+?]|\{\d+(,\d*)?\})$/.test(text) && before?.text !== "(";

@@ -68,7 +68,7 @@ function writtenFault(glob: string): string | undefined {
   if (glob.includes("\0")) return "a path cannot hold a NUL";
   if (glob.startsWith("!")) return "a leading `!` does not negate; use `except`, or `\\!` for the character";
   if (/^~[^/]/.test(glob)) return "`~` is only known as `~` or `~/…`; use `\\~` for the character";
-  if (glob.length > 1 && /[^\\]\/$/.test(glob)) {
+  if (/[^\\]\/$/.test(glob)) {
     return "a `/` at the end is not understood; use `/**` for a folder and what is below";
   }
   if (/(^|[^\\])[@!+?*]\(/.test(glob)) return "extended patterns such as `@(a|b)` are not known; use `{a,b}`";
@@ -143,7 +143,7 @@ function translate(glob: string): string | GlobFault {
     if (typeof source !== "string") return source;
     sources.push(source);
   }
-  return sources.length === 1 ? `\\A${sources[0]}\\z` : `\\A(?:${sources.join("|")})\\z`;
+  return `\\A(?:${sources.join("|")})\\z`;
 }
 
 const mostAlternatives = 256;
@@ -273,7 +273,7 @@ export function classRanges(
   /** Each member, and whether it was written without a backslash. */
   const members: (readonly [point: number, plain: boolean])[] = [];
   for (let i = 0; i < points.length; i++) {
-    const escaped = points[i] === "\\" && i + 1 < points.length;
+    const escaped = points[i] === "\\";
     members.push([points[escaped ? ++i : i]?.codePointAt(0) ?? 0, !escaped]);
   }
   const ranges: (readonly [number, number])[] = [];
@@ -289,7 +289,7 @@ export function classRanges(
 function span(low: number, high: number): string {
   if (low > high) return "";
   const show = (point: number) => `\\x{${point.toString(16)}}`;
-  return low === high ? show(low) : `${show(low)}-${show(high)}`;
+  return `${show(low)}-${show(high)}`;
 }
 
 function quote(text: string): string {

@@ -1,7 +1,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { describe, test } from "bun:test";
 import fc from "fast-check";
-import { absoluteGlob, escapeGlob, globSource, unescapeGlob } from "../../src/core/glob.ts";
+import { absoluteGlob, escapeGlob, expandBraces, globSource, unescapeGlob } from "../../src/core/glob.ts";
 import { lazyPattern } from "../../src/load/pattern.ts";
 
 const base = { root: "/ws", home: "/home/u" };
@@ -64,6 +64,16 @@ describe("globs over paths", () => {
     ["*", ["/ws/a", "/ws/a\nb", "/ws/.x"], ["/ws", "/ws/", "/ws/a/b"]],
     ["a//b", ["/ws/a/b"], []],
     ["文档/**", ["/ws/文档/一/二.md"], ["/ws/文/x"]],
+    ["\\@(a)", ["/ws/@(a)"], ["/ws/a"]],
+    ["\\{a/../b", ["/ws/b"], ["/ws/{a/b"]],
+    ["[{]a", ["/ws/{a"], ["/ws/a"]],
+    ["{./a,b}", ["/ws/a", "/ws/b"], ["/ws/./a"]],
+    ["a\\**", ["/ws/a*", "/ws/a*x"], ["/ws/ax"]],
+    ["[^]a]x", ["/ws/bx"], ["/ws/]x", "/ws/ax"]],
+    ["{a\\},b}c", ["/ws/a}c", "/ws/bc"], ["/ws/a,bc"]],
+    ["{a\\,b,c}", ["/ws/a,b", "/ws/c"], ["/ws/a", "/ws/b"]],
+    ["{\\{a,b}c", ["/ws/{ac", "/ws/bc"], ["/ws/ac"]],
+    ["[aa]", ["/ws/a"], ["/ws/-"]],
   ];
   for (const [glob, yes, no] of rows) {
     test(`\`${glob}\``, () => {
@@ -97,6 +107,18 @@ describe("absoluteGlob()", () => {
       ["/{etc,opt}/x", { glob: "/{etc,opt}/x", literal: false, prefix: "/", needle: "x" }],
       ["[a]b", { glob: "/ws/[a]b", literal: false, prefix: "/ws", needle: "ws" }],
       ["a\\\\*", { glob: "/ws/a\\\\*", literal: false, prefix: "/ws", needle: "a\\" }],
+      ["{bcd,e}fgh", { glob: "/ws/{bcd,e}fgh", literal: false, prefix: "/ws", needle: "fgh" }],
+      ["{a{b,c},d}efg", { glob: "/ws/{a{b,c},d}efg", literal: false, prefix: "/ws", needle: "efg" }],
+      ["{a\\},b}efg", { glob: "/ws/{a\\},b}efg", literal: false, prefix: "/ws", needle: "efg" }],
+      ["{\\{a,b}efg", { glob: "/ws/{\\{a,b}efg", literal: false, prefix: "/ws", needle: "efg" }],
+      ["{abcd,e}fgh", { glob: "/ws/{abcd,e}fgh", literal: false, prefix: "/ws", needle: "fgh" }],
+      ["*a]b", { glob: "/ws/*a]b", literal: false, prefix: "/ws", needle: "a]b" }],
+      ["{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}", {
+        glob: "/ws/{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}",
+        literal: false,
+        prefix: "/ws",
+        needle: "ws",
+      }],
       ["~/.ssh", { glob: "/home/u/.ssh", literal: true, prefix: "/home/u/.ssh", needle: ".ssh" }],
     ];
   for (const [glob, expected] of rows) {
@@ -109,6 +131,8 @@ describe("absoluteGlob()", () => {
     ["!a", "a leading `!` does not negate; use `except`, or `\\!` for the character"],
     ["~root/.ssh", "`~` is only known as `~` or `~/…`; use `\\~` for the character"],
     ["src/", "a `/` at the end is not understood; use `/**` for a folder and what is below"],
+    ["a+(b)", "extended patterns such as `@(a|b)` are not known; use `{a,b}`"],
+    ["[a-bz-y]", "the range in `[a-bz-y]` runs backwards"],
     ["@(a|b)", "extended patterns such as `@(a|b)` are not known; use `{a,b}`"],
     ["a\\", "a `\\` at the end escapes nothing"],
     ["a**", "`**` must stand alone between slashes"],
@@ -127,6 +151,36 @@ describe("absoluteGlob()", () => {
   for (const [glob, error] of refused) {
     test(`refuses \`${glob.replace("\0", "NUL")}\``, () => assertEquals(absoluteGlob(glob, base), { error }));
   }
+
+  test("expandBraces() gives every choice, and takes what is escaped for itself", () => {
+    const rows = ["{a,b}", "a{,b}c", "\\{a,b}", "[{]", "{a[,]b,c}", "}", "{a", "{a}"];
+    assertEquals(
+      rows.map((g) => {
+        const made = expandBraces(g);
+        return "error" in made ? "fault" : made.globs;
+      }),
+      [
+        ["a", "b"],
+        ["ac", "abc"],
+        "fault",
+        ["[{]"],
+        ["a[", "]b", "c"],
+        "fault",
+        "fault",
+        "fault",
+      ],
+    );
+  });
+
+  test("unescapeGlob() gives the characters behind backslashes", () => {
+    assertEquals(["a\\*b", "a\\\\b", "a\\\nb", "a\\😀", "\\"].map(unescapeGlob), [
+      "a*b",
+      "a\\b",
+      "a\nb",
+      "a😀",
+      "\\",
+    ]);
+  });
 
   test("globSource() throws on what absoluteGlob() would have refused", () => {
     assertThrows(() => globSource("/a**"), Error, "must stand alone");

@@ -74,6 +74,7 @@ const expressions: readonly (readonly [literal: string, mutants: readonly string
     "/(?:a|b)?[*+]\\b/g",
     "/(?:a|b)?[*+]{2,}/g",
   ]],
+  ["/[a[b]/", ["/[^a[b]/"]],
   ["/a\\+\\^\\$/", []],
 ];
 for (const [literal, mutants] of expressions) {
