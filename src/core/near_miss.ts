@@ -9,8 +9,18 @@ import type { GlobBase } from "./glob.ts";
 import { walkGlob } from "./glob_walk.ts";
 import type { Layer } from "./policy.ts";
 import { type Position, showPosition } from "./problem.ts";
-import { hostMatches, type HostPattern, type Reach, type Rule, toolMatches } from "./rule.ts";
-import { canonicalJson, wildcard } from "./text.ts";
+import {
+  argMatches,
+  argText,
+  boxMatches,
+  hostMatches,
+  type HostPattern,
+  type Reach,
+  type Rule,
+  skillAsked,
+  skillMatches,
+  toolMatches,
+} from "./rule.ts";
 
 /** What kept a rule from matching. */
 export type Missed =
@@ -263,22 +273,22 @@ function showHost(pattern: HostPattern): string {
 
 // What the call must be beside its command, path or host; the first that does not hold.
 function conditionMiss(rule: Rule, facts: Facts, root: string): Miss | undefined {
-  const { skill, args, box, risk, mode, workspace, sourcedBy } = rule;
-  const name = facts.args["name"] ?? facts.args["skill"];
-  if (skill !== undefined && !(typeof name === "string" && skill.some((glob) => wildcard(glob, name)))) {
-    const has = typeof name === "string" ? `\`${name}\`` : "none";
+  const { args, box, risk, mode, workspace, sourcedBy } = rule;
+  if (!skillMatches(rule, facts)) {
+    const name = skillAsked(facts);
     return {
       missed: "skill",
-      why: `it names the skill \`${skill.join(", ")}\`, the call ${has}`,
+      why: `it names the skill \`${rule.skill?.join(", ")}\`, the call ${
+        name === undefined ? "none" : `\`${name}\``
+      }`,
       progress: 0.5,
     };
   }
   const argument = argumentMiss(args ?? {}, facts);
   if (argument !== undefined) return { missed: "argument", why: argument, progress: 1.1 };
-  const boxed = box === undefined
-    ? rule.effect !== "allow" || facts.box === "default"
-    : box.includes(facts.box);
-  if (!boxed) return { missed: "box", why: boxMiss(box, facts), progress: 1.2 };
+  if (!boxMatches(rule, facts, reachOf(rule))) {
+    return { missed: "box", why: boxMiss(box, facts), progress: 1.2 };
+  }
   if (risk !== undefined && !risk.includes(facts.risk)) {
     return {
       missed: "risk",
@@ -314,9 +324,8 @@ function sourceMiss(sourcedBy: readonly string[], facts: Facts): string {
 
 function argumentMiss(args: NonNullable<Rule["args"]>, facts: Facts): string | undefined {
   for (const [name, globs] of Object.entries(args)) {
-    const value = facts.args[name];
-    const text = value === undefined ? undefined : typeof value === "string" ? value : canonicalJson(value);
-    if (text !== undefined && globs.some((glob) => wildcard(glob, text))) continue;
+    const text = argText(facts.args[name]);
+    if (argMatches(globs, facts.args[name])) continue;
     const has = text === undefined ? "the call has none" : `the call has \`${text}\``;
     return `argument \`${name}\` is \`${globs.join(", ")}\`, ${has}`;
   }

@@ -2,6 +2,7 @@
 import { type CommandPattern, matchesCommand } from "./command.ts";
 import type { Effect, LayerName, Risk } from "./decision.ts";
 import type { Facts, HostFact, Mode, Part, PathFact, Subject } from "./facts.ts";
+import type { Args } from "./message.ts";
 import type { Position } from "./problem.ts";
 import { canonicalJson, type Pattern, wildcard } from "./text.ts";
 
@@ -166,19 +167,34 @@ export function hostMatches(p: HostPattern, host: HostFact): boolean {
 
 // load_skill(review-*): a specifier over a skill's name, or over what is asked of find_skill.
 function argsMatch(m: Matchers, facts: Facts): boolean {
-  if (m.skill !== undefined) {
-    const name = facts.args["name"] ?? facts.args["skill"] ?? facts.args["query"];
-    if (typeof name !== "string" || !anyFits(m.skill, [name])) return false;
-  }
-  return Object.entries(m.args ?? {}).every(([name, globs]) => {
-    const value = facts.args[name];
-    if (value === undefined) return false;
-    const text = typeof value === "string" ? value : canonicalJson(value);
-    return anyFits(globs, [text]);
-  });
+  return skillMatches(m, facts) &&
+    Object.entries(m.args ?? {}).every(([name, globs]) => argMatches(globs, facts.args[name]));
 }
 
-function boxMatches(m: Matchers, facts: Facts, reach: Reach): boolean {
+export function skillMatches(m: Matchers, facts: Facts): boolean {
+  if (m.skill === undefined) return true;
+  const name = skillAsked(facts);
+  return name !== undefined && anyFits(m.skill, [name]);
+}
+
+/** What a call says of a skill: its name, or what is searched for. */
+export function skillAsked({ args }: Facts): string | undefined {
+  const name = args["name"] ?? args["skill"] ?? args["query"];
+  return typeof name === "string" ? name : undefined;
+}
+
+/** Whether one of the globs covers an argument's text; none covers an absent one. */
+export function argMatches(globs: readonly string[], value: Args[string] | undefined): boolean {
+  const text = argText(value);
+  return text !== undefined && anyFits(globs, [text]);
+}
+
+/** An argument as the globs of rules see it. */
+export function argText(value: Args[string] | undefined): string | undefined {
+  return value === undefined ? undefined : typeof value === "string" ? value : canonicalJson(value);
+}
+
+export function boxMatches(m: Matchers, facts: Facts, reach: Reach): boolean {
   if (m.box !== undefined) return m.box.includes(facts.box);
   return reach === "restrict" || facts.box === "default";
 }

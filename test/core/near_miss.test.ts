@@ -132,6 +132,14 @@ describe("nearMisses() says what kept a rule from matching", () => {
     ["an except", { deny: [{ tool: "read_file", path: "**/.env*", except: "**/.env.example" }] }, {
       ...file("read_file", "/ws/.env.example"),
     }, ["its `except` takes that out: **/.env.example"]],
+    [
+      "what is searched for",
+      allow("find_skill(review-*)"),
+      whole("find_skill", { args: { query: "deploy" } }),
+      [
+        "it names the skill `review-*`, the call `deploy`",
+      ],
+    ],
     ["a skill", allow("load_skill(review-*)"), whole("load_skill", { args: { name: "deploy" } }), [
       "it names the skill `review-*`, the call `deploy`",
     ]],
