@@ -47,18 +47,23 @@ export function inspectOffline(tool: Tool, args: Args, site: CallSite): Facts {
 
 /** A host that no argument names, judged like the one of a call of its own. */
 export function hostFacts(tool: string, host: HostFact, site: Omit<CallSite, "place">): Facts {
-  const { mode, sourcedBy } = site;
-  const subjects = [{ kind: "host", host }] as const;
-  return {
-    tool,
-    args: { url: host.written },
-    risk: "network",
-    subjects,
-    box: "default",
-    sourcedBy,
-    mode,
-    errors: [],
-  };
+  return unnamed(tool, { url: host.written }, { risk: "network", subjects: [{ kind: "host", host }] }, site);
+}
+
+/** A file that no argument names, judged as read_file would read it. `path`: where it really is, in the workspace. */
+export function fileFacts(path: string, site: Omit<CallSite, "place">): Facts {
+  const fact = { written: path, absolute: path, resolved: path, inWorkspace: true };
+  const subject = { kind: "path", tool: "read_file", operand: true, path: fact } as const;
+  return unnamed("read_file", { path }, { risk: "read", subjects: [subject] }, site);
+}
+
+function unnamed(
+  tool: string,
+  args: Args,
+  seen: Pick<Facts, "risk" | "subjects">,
+  { mode, sourcedBy }: Omit<CallSite, "place">,
+): Facts {
+  return { tool, args, ...seen, box: "default", sourcedBy, mode, errors: [] };
 }
 
 function factsOf(tool: Tool, args: Args, site: CallSite, inspection: Inspection): Facts {

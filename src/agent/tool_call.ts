@@ -4,7 +4,7 @@ import { answerFor, asksAlways, type Resolved, type Waiting } from "./approval.t
 import type { ForkRequest, ForkRun } from "./fork.ts";
 import { type EndMarks, isGated, openBlockedGates, treeFor, watchCall } from "./gate_watch.ts";
 import { skillDesk } from "./skill_desk.ts";
-import { hostFacts, inspectCall, inspectOffline } from "./inspect.ts";
+import { fileFacts, hostFacts, inspectCall, inspectOffline } from "./inspect.ts";
 import { identityOf } from "./offered.ts";
 import { LogFailure, type Tool, type ToolContext, type ToolOutcome } from "./ports.ts";
 import { gatesNow, outerSkills } from "./shared.ts";
@@ -260,17 +260,9 @@ function contextFor(agent: Agent, turn: TurnHooks, call: string): ToolContext {
 
 // Tools that walk a tree touch files that no argument names: deny and ask rules of read_file hold for each of them.
 function mayRead(agent: Agent, path: string): boolean {
-  const fact = { written: path, absolute: path, resolved: path, inWorkspace: true };
-  const verdict = decide(agent.policy.layers, {
-    tool: "read_file",
-    args: { path },
-    risk: "read",
-    subjects: [{ kind: "path", tool: "read_file", operand: true, path: fact }],
-    box: "default",
-    sourcedBy: [],
-    mode: agent.mode,
-    errors: [],
-  }, { root: agent.place.root, active: [], bounds: [], blocks: [] });
+  const facts = fileFacts(path, { mode: agent.mode, sourcedBy: [] });
+  const none = { root: agent.place.root, active: [], bounds: [], blocks: [] };
+  const verdict = decide(agent.policy.layers, facts, none);
   return verdict.causes.every((c) => c.by !== "rule" || c.effect === "allow");
 }
 
