@@ -8,13 +8,18 @@ const steering = [
   /_OPTIONS$/,
 ];
 const secret =
-  /(^|_)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(_|S?$)|(KEY|TOKEN|SECRET|PASSWORD)S?$/;
+  /(^|_)((API|ACCESS|PRIVATE)?KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(_|S?$)|(KEY|TOKEN|SECRET|PASSWORD)S?$/;
+
+/** Whether the value of a variable of this name is a secret: it reaches no child and stands in no event. */
+export function isSecretName(name: string): boolean {
+  return secret.test(name.toUpperCase());
+}
 
 /** Why a variable of this name reaches no child, also when a policy names it; undefined when it may. */
 export function whyNeverPassed(name: string): "steers" | "secret" | undefined {
   const upper = name.toUpperCase();
   if (steering.some((pattern) => pattern.test(upper))) return "steers";
-  return secret.test(upper) ? "secret" : undefined;
+  return isSecretName(name) ? "secret" : undefined;
 }
 
 /** Whether a variable of this name reaches no child, also when a policy names it. */

@@ -1,10 +1,9 @@
 // What is secret here: the shapes that everybody knows, the patterns of the policy, and values out of the environment.
+import { isSecretName } from "../core/env_names.ts";
 import { placeholder, type Redactor, secretShapes } from "../core/redact.ts";
 import type { Policy } from "../core/policy.ts";
 import { lazyPattern } from "./pattern.ts";
 
-const secretName =
-  /(?:^|_)(?:API_?KEY|ACCESS_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?|PRIVATE_?KEY)(?:_|$)/i;
 /** Shorter values would cut holes into ordinary text. */
 export const shortestSecret = 8;
 
@@ -20,7 +19,7 @@ export type RedactorInput = {
 export function makeRedactor(input: RedactorInput): Redactor {
   const named = Object.entries(input.env).filter(([name, value]) =>
     value !== undefined && value.length >= shortestSecret &&
-    (secretName.test(name) || input.redact.env.includes(name))
+    (isSecretName(name) || input.redact.env.includes(name))
   );
   const values = [
     ...named.map(([name, value]) => ({ value: value ?? "", as: placeholder(name) })),

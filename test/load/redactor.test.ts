@@ -86,6 +86,14 @@ describe("redaction", () => {
     );
   });
 
+  test("the name of a variable says whether its value is secret", () => {
+    const names = ["APIKEY_PROD", "MY_PASSPHRASE", "SIGNING_KEYS", "GITHUBTOKEN", "KEYBOARD", "TOKENIZER"];
+    const hidden = (name: string) =>
+      redactText(makeRedactor({ redact: none, env: { [name]: "some value" }, secrets: [] }), "some value") !==
+        "some value";
+    assertEquals(names.map(hidden), [true, true, true, true, false, false]);
+  });
+
   test("takes out what a pattern of the policy finds", () => {
     const patterns = [compilePattern("ticket-[0-9]+", { ignoreCase: false })];
     const redactor = makeRedactor({ redact: { ...none, patterns }, env: {}, secrets: [] });
