@@ -399,7 +399,10 @@ function openRedirect(node: Redirection, at: Context): ReturnType<typeof readRed
   const read = readRedirect(node, textOf(node, at));
   const { out, level } = at;
   const again = ranAgain(node);
-  if (again === "hidden") out.faults.push(unclear(textOf(node, at)));
+  if (again === "hidden") {
+    const message = `bash expands ${quoted(textOf(node, at))} twice; write \`&>FILE\` or \`>FILE 2>&1\``;
+    out.faults.push({ code: "unclear_syntax", message });
+  }
   if (again === "unknown") addInner(at, command([anyWords]));
   if (read.opened !== undefined && spend(out.effort, "redirections", 1)) {
     out.redirections.push({ ...read.opened, afterCd: out.moved, level });
