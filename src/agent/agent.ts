@@ -69,11 +69,11 @@ export type Agent = {
 /** Where forks are recorded: each in a log of its own, beside that of the session. */
 export type ForkLogs = {
   /** `tell` hears of each event when it is recorded, before anything follows from it. Throws LogFailure. */
-  create(session: string, tell: (event: Event) => void): ForkLog;
+  create(session: string, tell: (event: Event) => void): Promise<ForkLog>;
   /** One that a crash left open; undefined when its log cannot be had. */
-  reopen(session: string): ForkLog | undefined;
+  reopen(session: string): Promise<ForkLog | undefined>;
 };
-export type ForkLog = { readonly recorder: Recorder; close(): void };
+export type ForkLog = { readonly recorder: Recorder; close(): Promise<void> };
 
 export type SkillBodies = {
   read(skill: Skill): Promise<SkillBodyResult>;

@@ -35,7 +35,7 @@ export type Loop = {
   endTurn(
     agent: Agent,
     stop: Stop,
-  ): { readonly stop: Stop["stop"]; readonly text: string; readonly message?: string };
+  ): Promise<{ readonly stop: Stop["stop"]; readonly text: string; readonly message?: string }>;
 };
 
 /**
@@ -71,14 +71,14 @@ export async function runFork(
     ...(request.call === undefined ? {} : { call: request.call }),
   });
   // A log that nobody knows of must not be left by a crash.
-  recorder.sync();
-  const log = agent.forks.create(session, reporter(recorder, skill.name, session));
+  await recorder.sync();
+  const log = await agent.forks.create(session, reporter(recorder, skill.name, session));
   try {
-    const fork = forkAgent(agent, log.recorder, prepared.meta.model);
+    const fork = forkAgent(agent, syncedAfter(recorder, log.recorder), prepared.meta.model);
     openFork(agent, fork, request, started.hash);
     const stop = await forkTurn(fork, frame, () => recordSkill(fork, prepared), loop);
     const outcome = outcomeOf(skill.name, fork.recorder.state, stop);
-    const ended = loop.endTurn(fork, stop);
+    const ended = await loop.endTurn(fork, stop);
     if (ended.stop === "audit_error") {
       throw new LogFailure("log_unwritable", ended.message ?? "the log of the fork");
     }
@@ -94,7 +94,7 @@ export async function runFork(
     if (stop.stop === "internal_error") throw stop.error ?? new Error(stop.message);
     return { ok: true, end };
   } finally {
-    log.close();
+    await log.close();
   }
 }
 
@@ -109,11 +109,25 @@ async function forkTurn(
     const [problem] = await forceSkills(fork);
     if (problem !== undefined) return { stop: "interrupted", message: problem.message };
     loadSkill();
-    fork.recorder.sync();
+    await fork.recorder.sync();
     return await loop.iterate(fork, frame);
   } catch (error) {
     return frame.stopOf(error);
   }
+}
+
+// What the session around it was told of a call is on disk before that call runs.
+function syncedAfter(parent: Recorder, own: Recorder): Recorder {
+  return {
+    get state() {
+      return own.state;
+    },
+    emit: (type, data) => own.emit(type, data),
+    async sync() {
+      await parent.sync();
+      await own.sync();
+    },
+  };
 }
 
 function forkAgent(agent: Agent, recorder: Recorder, declared: string | undefined): Agent {
@@ -160,8 +174,7 @@ function openFork(agent: Agent, fork: Agent, request: ForkRequest, hash: string)
 }
 
 /**
- * Tells the session around a fork what its calls did to the gates, at once and, where something may have changed, on disk
- * before the call runs. Calls that have nothing to do with a gate and only read are left out.
+ * Tells the session around a fork what its calls did to the gates, at once. Calls that have nothing to do with a gate and only read are left out.
  */
 function reporter(parent: Recorder, skill: string, session: string): (event: Event) => void {
   const gated = new Set<string>();
@@ -172,7 +185,6 @@ function reporter(parent: Recorder, skill: string, session: string): (event: Eve
         if (gates !== undefined) gated.add(call);
         if (risk === "read" && evidence === undefined && gates === undefined) return;
         parent.emit("fork.reported", { session, event: "tool.started", data: event.data });
-        if (risk !== "read") parent.sync();
         return;
       }
       case "tool.completed": {
@@ -270,15 +282,15 @@ function callOf(state: SessionState, id: string | undefined): ToolCall | undefin
 }
 
 /** Ends the forks that a crash left open, each in its own log and in this one. */
-export function closeForks(
+export async function closeForks(
   agent: Pick<Agent, "recorder" | "forks">,
-  close: (fork: Pick<Agent, "recorder">, stop: Stop) => void,
-): void {
+  close: (fork: Pick<Agent, "recorder">, stop: Stop) => Promise<void>,
+): Promise<void> {
   for (const { skill, session, call } of agent.recorder.state.forks.open) {
-    const log = agent.forks.reopen(session);
+    const log = await agent.forks.reopen(session);
     try {
       if (log?.recorder.state.turn.open === true) {
-        close(log, { stop: "interrupted", message: "the process ended within this turn" });
+        await close(log, { stop: "interrupted", message: "the process ended within this turn" });
       }
       const end: ForkEnd = {
         skill,
@@ -295,7 +307,7 @@ export function closeForks(
         call === undefined ? renderFork(end) : undefined,
       );
     } finally {
-      log?.close();
+      await log?.close();
     }
   }
 }

@@ -1,8 +1,7 @@
 // Opening a session: a new one, or a log replayed into its state; then the skills that policy forces.
 import type { Agent } from "./agent.ts";
 import { forceSkills } from "./force.ts";
-import { closeForks } from "./fork.ts";
-import { closeTurn } from "./turn.ts";
+import { closeLeftOpen } from "./turn.ts";
 import type { Event, SessionFacts } from "../core/event.ts";
 import type { Problem } from "../core/problem.ts";
 import { emptySession, reduce, type SessionState } from "../core/session.ts";
@@ -27,14 +26,11 @@ export type OpenOptions = {
 export async function openSession(agent: Agent, options: OpenOptions): Promise<readonly Problem[]> {
   const { recorder } = agent;
   if (options.recovered !== undefined) recorder.emit("session.recovered", options.recovered);
-  closeForks(agent, closeTurn);
-  if (recorder.state.turn.open) {
-    closeTurn(agent, { stop: "interrupted", message: "the process ended within this turn" });
-  }
+  await closeLeftOpen(agent, { stop: "interrupted", message: "the process ended within this turn" });
   recorder.emit(options.resumed ? "session.resumed" : "session.started", options.facts);
   for (const fault of options.skillFaults) recorder.emit("skill.registry_error", fault);
   for (const omission of options.omitted) recorder.emit("skill.omitted", omission);
   const problems = await forceSkills(agent);
-  recorder.sync();
+  await recorder.sync();
   return problems;
 }

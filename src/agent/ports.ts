@@ -171,11 +171,14 @@ export type Approver = {
   ask(approval: Approval, signal: AbortSignal): Promise<{ readonly allow: boolean; readonly answer: Answer }>;
 };
 
-/** Append is synchronous and durable as far as `sync` says; a failed append throws LogFailure and nothing was recorded. */
+/**
+ * Append is synchronous and durable as far as `sync` says; a failed append throws LogFailure and nothing was recorded. A log
+ * that is kept elsewhere may tell of it at the next append or sync.
+ */
 export type Log = {
   append(draft: Draft): Event;
-  /** Everything appended so far is on disk when this returns. */
-  sync(): void;
+  /** Everything appended so far is on disk when this resolves; rejects with LogFailure. */
+  sync(): Promise<void>;
 };
 export class LogFailure extends Error {
   readonly code: string;

@@ -7,8 +7,8 @@ export type Recorder = {
   readonly state: SessionState;
   /** Appends one event; throws LogFailure and changes nothing when it cannot be written. */
   emit<T extends EventType>(type: T, data: EventData[T]): EventOf<T>;
-  /** Everything so far is on disk when this returns. */
-  sync(): void;
+  /** Everything so far is on disk when this resolves; rejects with LogFailure. */
+  sync(): Promise<void>;
 };
 
 export type RecorderParts = {

@@ -143,7 +143,7 @@ export async function runPrepared(
     ...(facts.box === "default" ? {} : { box: facts.box }),
     ...watch.start,
   });
-  if (facts.risk !== "read") agent.recorder.sync();
+  if (facts.risk !== "read") await agent.recorder.sync();
   let durationMs = 0;
   const outcome = await watch.run(async () => {
     const started = agent.clock.elapsed();

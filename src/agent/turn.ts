@@ -8,7 +8,7 @@ import { modelStep } from "./model_step.ts";
 import { repeatWatch, runCalls } from "./calls.ts";
 import { offeredTools } from "./offered.ts";
 import { ModelFailure } from "./ports.ts";
-import { type ForkRequest, type Loop, runFork, runGateForks, type TurnFrame } from "./fork.ts";
+import { closeForks, type ForkRequest, type Loop, runFork, runGateForks, type TurnFrame } from "./fork.ts";
 import { spentStop } from "./shared.ts";
 import { faultStop, limitStop, type Stop, stopFor } from "./stop.ts";
 import type { TurnHooks } from "./tool_call.ts";
@@ -55,8 +55,12 @@ export async function runTurn(agent: Agent, input: TurnInput): Promise<TurnEnd> 
   const before = agent.recorder.state.turn.number;
   let stop: Stop;
   try {
+    await closeLeftOpen(agent, {
+      stop: "audit_error",
+      message: "the log could not be written within this turn",
+    });
     agent.recorder.emit("user.message", { content: input.message, actor: input.actor });
-    agent.recorder.sync();
+    await agent.recorder.sync();
     const fork = (request: ForkRequest) => runFork(agent, frame, request, loop);
     stop = await activateFor(agent, input, fork) ?? await iterate(agent, frame);
   } catch (error) {
@@ -64,7 +68,7 @@ export async function runTurn(agent: Agent, input: TurnInput): Promise<TurnEnd> 
   } finally {
     deadline.stop();
   }
-  const end = endTurn(agent, stop);
+  const end = await endTurn(agent, stop);
   // A turn whose message could not be recorded never began: what the state holds is the turn before.
   const { turn } = agent.recorder.state;
   if (turn.number > before) return end;
@@ -156,12 +160,12 @@ function builtData(iteration: number, report: ContextReport): EventData["context
   };
 }
 
-function endTurn(agent: Agent, stop: Stop): TurnEnd {
+async function endTurn(agent: Agent, stop: Stop): Promise<TurnEnd> {
   const { recorder } = agent;
   let end = stop;
   if (stop.stop !== "audit_error") {
     try {
-      closeTurn(agent, stop);
+      await closeTurn(agent, stop);
     } catch (error) {
       end = faultStop(error);
     }
@@ -183,8 +187,17 @@ function answerOf(state: SessionState): string {
   return finalText({ ...state, transcript: state.transcript.slice(start + 1) });
 }
 
+/**
+ * Ends what is still open of an earlier turn, its forks first: a crash left it, or a log that could not be written. Calls that
+ * were running get no result but `tool.interrupted`; nothing is run again.
+ */
+export async function closeLeftOpen(agent: Pick<Agent, "recorder" | "forks">, stop: Stop): Promise<void> {
+  await closeForks(agent, closeTurn);
+  if (agent.recorder.state.turn.open) await closeTurn(agent, stop);
+}
+
 /** Records the limit if one was reached; gives every open call a result, every open skill an end, and the turn its last event. */
-export function closeTurn(agent: Pick<Agent, "recorder">, stop: Stop): void {
+export async function closeTurn(agent: Pick<Agent, "recorder">, stop: Stop): Promise<void> {
   const { recorder } = agent;
   if (stop.limit !== undefined) recorder.emit("limit.reached", stop.limit);
   for (const call of recorder.state.turn.awaiting) {
@@ -209,5 +222,5 @@ export function closeTurn(agent: Pick<Agent, "recorder">, stop: Stop): void {
     ...(stop.message === undefined ? {} : { message: stop.message }),
     ...(stop.gates === undefined || stop.gates.length === 0 ? {} : { gates: stop.gates }),
   });
-  recorder.sync();
+  await recorder.sync();
 }

@@ -12,18 +12,18 @@ export function forkLogs(
   parts: Pick<RecorderParts, "clock" | "redact" | "listeners">,
 ): ForkLogs {
   return {
-    create(session, tell): ForkLog {
+    async create(session, tell): Promise<ForkLog> {
       const { log } = createLog(dir, session);
       const listeners = [tell, ...parts.listeners];
       const recorder = createRecorder({ ...parts, log, session, initial: emptySession, listeners });
-      return { recorder, close: () => log.close() };
+      return { recorder, close: async () => log.close() };
     },
-    reopen(session) {
+    async reopen(session) {
       try {
         const { log, events, recovered } = resumeLog(dir, session);
         const recorder = createRecorder({ ...parts, log, session, initial: replay(events) });
         if (recovered !== undefined) recorder.emit("session.recovered", recovered);
-        return { recorder, close: () => log.close() };
+        return { recorder, close: async () => log.close() };
       } catch (error) {
         // Damaged, or never written: `writ session verify` says which. The session around it can go on.
         if (error instanceof LogFailure) return undefined;

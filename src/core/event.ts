@@ -81,7 +81,8 @@ export function totalTokens(tokens: Tokens): number {
 export type EventData = {
   "session.started": SessionFacts;
   "session.resumed": SessionFacts;
-  "session.recovered": { readonly bytes: number; readonly savedAs: string };
+  /** `bytes` of the log were no events and are kept in `savedAs`; `lost`: events that the head file names and the log lacks. */
+  "session.recovered": { readonly bytes: number; readonly savedAs: string; readonly lost?: number };
   "skill.registry_error": { readonly path: string; readonly code: string; readonly message: string };
   /** What a scan between two turns found: names, and the text that says so to the model in the turn that follows. */
   "catalog.changed": {

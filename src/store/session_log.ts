@@ -28,7 +28,7 @@ import { takeLock } from "./lock.ts";
 export type SessionLog = {
   readonly path: string;
   append(draft: Draft): Event;
-  sync(): void;
+  sync(): Promise<void>;
   close(): void;
   /** Closes and removes the whole session, as if it had never been opened: for a start that was refused. */
   discard(): void;
@@ -205,7 +205,7 @@ function openedLog(
       head = { seq: event.seq, hash: event.hash, size: head.size + line.length };
       return event;
     },
-    sync() {
+    async sync() {
       try {
         fdatasyncSync(file);
       } catch (error) {

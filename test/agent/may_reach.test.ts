@@ -42,7 +42,7 @@ async function reaches(asked: HostFact, { rules = {}, grants = [], bound }: Setu
       gates: [],
       skills: { forced: [], undeclaredTools: "read_only", combineBounds: "intersection" },
     },
-    recorder: { state: { active, gates: emptyGateState }, emit: () => {}, sync: () => {} },
+    recorder: { state: { active, gates: emptyGateState }, emit: () => {}, sync: async () => {} },
     clock: { elapsed: () => 0 },
     place: { root: "/ws" },
     mode: "interactive",

@@ -45,7 +45,7 @@ async function steps(make: (said: string[]) => readonly Tool[], names: readonly 
         turn: { toolCalls: names.length, changedAt: 0 },
       },
       emit: () => {},
-      sync: () => {},
+      sync: async () => {},
     },
     checkArguments: () => [],
     clock: { elapsed: () => 0 },

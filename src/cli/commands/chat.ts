@@ -230,7 +230,7 @@ async function compactNow({ context, session, interrupt }: Chat): Promise<StopRe
   try {
     const done = await compact(agent, interrupt.signal, true);
     if (!done.ok) output.note(output.safe(`not compacted: ${done.why}`));
-    agent.recorder.sync();
+    await agent.recorder.sync();
     return undefined;
   } catch (error) {
     const never = new AbortController().signal;
