@@ -248,8 +248,7 @@ function unseenGap(q: Question, subject: Extract<Subject, { kind: "path" }>): st
   const names = [subject.tool, q.facts.tool];
   const could = q.layers.some((layer) =>
     layer.restrict.some((r) =>
-      (r.path !== undefined || r.exceptPath !== undefined) &&
-      r.tools.some((glob) => names.some((name) => wildcard(glob, name)))
+      r.path !== undefined && r.tools.some((glob) => names.some((name) => wildcard(glob, name)))
     )
   );
   return could ? `\`${subject.path.written}\` holds more files than are looked at` : undefined;

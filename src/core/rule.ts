@@ -81,8 +81,8 @@ export function namesExactly(m: Matchers, subject: Subject): boolean {
     case "host":
       return m.host?.some((h) => h.kind === "exact" && hostMatches(h, subject.host)) === true;
     case "call":
-      return m.command === undefined && m.path === undefined && m.host === undefined &&
-        m.args !== undefined &&
+      // A matcher of another kind does not match the call as a whole.
+      return m.args !== undefined &&
         Object.values(m.args).flat().every((glob) => !glob.includes("*"));
   }
 }

@@ -33,6 +33,7 @@ test("restricts() goes by the risk of the call or by that of the subject", () =>
     [{ tool: "shell", risk: "execute" }, true],
     [{ tool: "shell", risk: "read" }, true],
     [{ tool: "shell", risk: "write" }, false],
+    [{ tool: "shell", command: "/bin/ls", risk: "read" }, true],
   ];
   for (const [entry, want] of rows) assertEquals([entry, reached(entry)], [entry, want]);
 });
@@ -75,6 +76,18 @@ describe("covering()", () => {
       ["shell(find *)", "shell(sudo ls)"],
       [commandSubject("ls", inner), commandSubject("find .")],
       [0],
+    ],
+    [
+      "what is inside, by one of several commands of a rule",
+      [{ tool: "shell", command: ["date", "sudo ls"] }],
+      [commandSubject("ls", inner), commandSubject("sudo ls", wrapped)],
+      [0],
+    ],
+    [
+      "nothing inside of a command that a rule does not say word for word",
+      ["shell(date)", "shell"],
+      [commandSubject("ls", inner), commandSubject("sudo ls", wrapped)],
+      [1],
     ],
     ["nothing inside of nothing", ["shell(sudo ls)"], [commandSubject("ls", inner)], []],
   ];

@@ -85,6 +85,191 @@ describe("too many files to look at are asked about where a rule could forbid on
   }
 });
 
+test("that another path of the call could be forbidden is no matter of the folder", () => {
+  const folder: Subject = { ...pathSubject("write_file", "/ws/src"), below: { paths: [], cut: true } };
+  const facts = callOf("write_file", [folder, pathSubject("read_file", "/ws/a")]);
+  assertEquals(causesOf([everything, layerOf("project", { deny: ["read_file(x)"] })], facts), []);
+});
+
+describe("effects of a call that runs the command of a skill's tool", () => {
+  const hiding = { notUnderstood: "runs another command", nameable: true } as const;
+  const command = (text: string, more = {}): Subject => ({ ...commandSubject(text, more), tool: "shell" });
+  const rows: readonly (readonly [
+    name: string,
+    entries: Entries,
+    subject: Subject,
+    effect: string,
+    more?: Partial<Facts>,
+  ])[] = [
+    ["its tool by name", { allow: ["mcp.x"] }, command("time ls", hiding), "allow"],
+    ["its tool by a star", { allow: ["mcp.*"] }, command("time ls", hiding), "ask"],
+    ["its tool by a star, where nothing is hidden", { allow: ["mcp.*"] }, command("ls"), "allow"],
+    [
+      "shell, which does not allow it",
+      { allow: ["mcp.x", "shell(time ls)"], deny: ["shell(time *)"] },
+      command("time ls", hiding),
+      "deny",
+    ],
+    ["shell alone", { allow: ["shell(ls)"] }, command("ls"), "ask"],
+    ["something destructive, by name", { allow: ["mcp.x"] }, command("rm -rf x"), "ask", {
+      risk: "destructive",
+    }],
+    [
+      "something destructive, by all of its arguments",
+      { allow: [{ tool: "mcp.x", arg: { a: "1" } }] },
+      command("rm -rf x"),
+      "allow",
+      { risk: "destructive", args: { a: "1" } },
+    ],
+    [
+      "something destructive, by one of its arguments",
+      { allow: [{ tool: "mcp.x", arg: { a: "1" } }] },
+      command("rm -rf x"),
+      "ask",
+      { risk: "destructive", args: { a: "1", b: "2" } },
+    ],
+  ];
+  for (const [name, entries, subject, effect, more] of rows) {
+    test(name, () => {
+      const facts = callOf("mcp.x", [call, subject], more);
+      assertEquals(decide([layerOf("user", entries)], facts, standing).effect, effect as never);
+    });
+  }
+});
+
+describe("effects of what a command names and hides", () => {
+  const hiding = { notUnderstood: "runs another command", nameable: true } as const;
+  const inside = { level: "inner", notUnderstood: "hides something" } as const;
+  const outside: Subject = { ...pathSubject("read_file", "/etc/x", { inWorkspace: false }), operand: true };
+  const guarded = pathSubject("write_file", "/ws/.git/config", { protectedBy: ".git" });
+  const sudo = commandSubject("sudo ls", hiding);
+  const rows: readonly (readonly [
+    name: string,
+    entries: Entries,
+    subjects: readonly Subject[],
+    effect: string,
+    more?: Partial<Facts>,
+  ])[] = [
+    ["a path elsewhere, with the command named", { allow: ["shell(cat *)"] }, [
+      commandSubject("cat /etc/x"),
+      outside,
+    ], "allow"],
+    [
+      "a path elsewhere, with the tool named",
+      { allow: ["shell"] },
+      [commandSubject("cat /etc/x"), outside],
+      "ask",
+    ],
+    ["a path elsewhere of no command", { allow: ["shell"] }, [call, outside], "allow"],
+    ["a path elsewhere, not as an operand", { allow: ["write_file"] }, [
+      pathSubject("write_file", "/etc/x", { inWorkspace: false }),
+    ], "ask"],
+    ["a path elsewhere, named", { allow: ["write_file(/etc/*)"] }, [
+      pathSubject("write_file", "/etc/x", { inWorkspace: false }),
+    ], "allow"],
+    ["what is inside, said", { allow: ["shell(sudo ls)"] }, [sudo, commandSubject("ls", inside)], "allow"],
+    [
+      "what is inside, under a star",
+      { allow: ["shell(sudo *)"] },
+      [sudo, commandSubject("ls", inside)],
+      "ask",
+    ],
+    [
+      "a protected path, named",
+      { allow: [{ tool: "write_file", path: ["a", ".git/config"] }] },
+      [guarded],
+      "allow",
+    ],
+    [
+      "a protected path, under a star beside another name",
+      { allow: [{ tool: "write_file", path: ["a", "**"] }] },
+      [guarded],
+      "ask",
+    ],
+    [
+      "a box, named, with an operand",
+      { allow: [{ tool: "shell", box: "b", command: "cat a" }] },
+      [
+        commandSubject("cat a"),
+        { ...pathSubject("read_file", "/ws/a"), operand: true },
+      ],
+      "allow",
+      { box: "b" },
+    ],
+    [
+      "something destructive, word for word",
+      { allow: ["shell(rm -rf x)"] },
+      [commandSubject("rm -rf x")],
+      "allow",
+      {
+        risk: "destructive",
+        args: { command: "rm -rf x" },
+      },
+    ],
+    [
+      "something destructive, under a star",
+      { allow: ["shell(rm *)"] },
+      [commandSubject("rm -rf x")],
+      "ask",
+      {
+        risk: "destructive",
+      },
+    ],
+  ];
+  for (const [name, entries, subjects, effect, more] of rows) {
+    test(name, () => {
+      const verdict = decide([layerOf("user", entries)], callOf("shell", subjects, more), standing);
+      assertEquals(verdict.effect, effect as never, JSON.stringify(verdict.causes));
+    });
+  }
+
+  test("what is inside, where one command around it is not said", () => {
+    const subjects = [sudo, commandSubject("date", hiding), commandSubject("ls", inside)];
+    const facts = callOf("shell", subjects);
+    const votes = votesOn([layerOf("user", { allow: ["shell(sudo ls)"] })], facts, standing, subjects[2]!);
+    assertEquals(votes.filter((v) => v.by === "coverage").length, 1);
+  });
+
+  test("the floor is about what is judged, where nothing of it is destructive by itself", () => {
+    const operand: Subject = { ...pathSubject("read_file", "/ws/a"), operand: true };
+    const facts = callOf("shell", [commandSubject("ls a"), operand], { risk: "destructive" });
+    const causes = decide([everything], facts, standing).causes.filter((c) => c.by === "risk_floor");
+    assertEquals(causes, [{ by: "risk_floor", effect: "ask", risk: "destructive", subject: "ls a" }]);
+  });
+});
+
+describe("a default gives way to what a project allows where its own layer delegates that", () => {
+  const denying = { read: { effect: "deny", at: { file: "/p.yaml", line: 1, col: 1 } } } as const;
+  const upper = layerOf("machine", {}, { delegate: ["mcp.x"], defaults: denying });
+  const allowing = { allow: ["mcp.x"] } as const;
+  const rows: readonly (readonly [name: string, layers: readonly Layer[], effect: string])[] = [
+    ["the project allows it", [upper, layerOf("project", allowing)], "allow"],
+    ["the project says nothing of it", [upper, layerOf("project", {})], "deny"],
+    ["only the user allows it", [upper, layerOf("user", allowing)], "deny"],
+    ["a project above", [layerOf("project", allowing), upper], "deny"],
+    ["another layer delegates it", [
+      layerOf("machine", {}, { defaults: denying }),
+      layerOf("user", {}, { delegate: ["mcp.x"] }),
+      layerOf("project", allowing),
+    ], "deny"],
+  ];
+  for (const [name, layers, effect] of rows) {
+    test(name, () => {
+      assertEquals(
+        decide(layers, callOf("mcp.x", [call], { risk: "read" }), standing).effect,
+        effect as never,
+      );
+    });
+  }
+});
+
+test("an error of the call is a deny of its own", () => {
+  const facts = callOf("mcp.x", [call], { errors: [{ code: "unresolved_path", message: "no such path" }] });
+  assertEquals(causesOf([everything], facts), [
+    { by: "error", effect: "deny", code: "unresolved_path", message: "no such path" },
+  ]);
+});
+
 describe("a private host is denied unless a machine or user rule names it", () => {
   const denied = (reason: string) => [{
     by: "rule",
@@ -120,6 +305,23 @@ describe("a private host is denied unless a machine or user rule names it", () =
     ],
     ["named by kind", [layerOf("user", { allow: ["fetch_url(@private)"] })], host, []],
     ["covered by a star", [layerOf("user", { allow: ["fetch_url(*)"] })], host, plain],
+    [
+      "named by the project, to which it is delegated",
+      [
+        layerOf("user", { allow: ["fetch_url"] }, { delegate: ["fetch_url(localhost)"] }),
+        layerOf("project", { allow: ["fetch_url(localhost)"] }),
+      ],
+      host,
+      plain,
+    ],
+    [
+      "covered by a star beside another name",
+      [
+        layerOf("user", { allow: [{ tool: "fetch_url", host: ["a.b", "*"] }] }),
+      ],
+      host,
+      plain,
+    ],
     [
       "named by the project",
       [everything, layerOf("project", { allow: ["fetch_url(localhost)"] })],

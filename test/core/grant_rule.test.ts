@@ -6,6 +6,7 @@ import { decide, type Standing } from "../../src/core/decide.ts";
 import type { Facts, Part, Subject } from "../../src/core/facts.ts";
 import { grantFor } from "../../src/core/grant.ts";
 import {
+  commandText,
   grantEntry,
   type GrantRule,
   grantRules,
@@ -108,6 +109,153 @@ function neighbours(call: Facts): readonly (readonly [name: string, call: Facts]
   }
   return others;
 }
+
+describe("grantRules() says each thing once", () => {
+  const inner = { level: "inner" } as const;
+  const at = (tool: string, path: string, more = {}, operand = false): Subject => ({
+    kind: "path",
+    tool,
+    path: { written: path, absolute: path, resolved: path, inWorkspace: true, ...more },
+    operand,
+  });
+  const ls: Subject = { kind: "part", part: part("ls") };
+  const rule = (tool: string, kind: GrantRule["kind"], text: string): GrantRule => ({
+    tool,
+    kind,
+    text,
+    box: "default",
+  });
+  const rows: readonly (readonly [name: string, facts: Facts, rules: readonly GrantRule[] | undefined])[] = [
+    ["a command twice", facts("shell", [ls, ls]), [rule("shell", "command", "ls")]],
+    ["a file of two tools", facts("shell", [at("write_file", "/ws/a"), at("read_file", "/ws/a")]), [
+      rule("write_file", "path", "/ws/a"),
+      rule("read_file", "path", "/ws/a"),
+    ]],
+    ["no operand", facts("shell", [ls, at("read_file", "/ws/a", {}, true)]), [
+      rule("shell", "command", "ls"),
+    ]],
+    ["no command inside", facts("shell", [ls, { kind: "part", part: part("date", inner) }]), [
+      rule("shell", "command", "ls"),
+    ]],
+    ["a host", host("a.b"), [rule("fetch_url", "host", "a.b")]],
+    ["nothing of a call as a whole", facts("mcp.x", [{ kind: "call" }]), undefined],
+    ["nothing of what hides something", command(["time", "ls"], { notUnderstood: "x" }), undefined],
+    ["nothing of an assignment alone", command([], { notUnderstood: "x" }), undefined],
+    ["nothing of no words", facts("shell", [{ kind: "part", part: part("", {}, []) }]), undefined],
+    [
+      "nothing of words that are not known",
+      command(["ls", "*"], { blurs: [{ at: 1, pieces: ["", ""], many: true, glob: true }] }),
+      undefined,
+    ],
+    [
+      "nothing of a protected path",
+      facts("write_file", [at("write_file", "/ws/a", { protectedBy: ".git" })]),
+      undefined,
+    ],
+  ];
+  for (const [name, call, rules] of rows) test(name, () => assertEquals(grantRules(call), rules));
+});
+
+test("commandText() quotes what would be read otherwise", () => {
+  const rows: readonly (readonly [words: readonly string[], text: string])[] = [
+    [["ls", "-l", "a.ts"], "ls -l a.ts"],
+    [["ls", "a b", "x*"], "ls 'a b' 'x*'"],
+    [["ls", "", "é", "*x"], "ls '' 'é' '*x'"],
+    [["ls", "it's", "it's \"\\"], 'ls "it\'s" "it\'s \\"\\\\"'],
+    [["A=1", "A=1", "@s"], "'A=1' A=1 '@s'".replace("'@s'", "@s")],
+    [["@s", "x"], "'@s' x"],
+    [["AB1+=x"], "'AB1+=x'"],
+    [["-A=1"], "-A=1"],
+    [["1A=1"], "1A=1"],
+    [["x@s"], "x@s"],
+  ];
+  for (const [words, text] of rows) assertEquals(commandText(words), text);
+});
+
+test("grantEntry() names what is not the default", () => {
+  const rule: GrantRule = { tool: "shell", kind: "command", text: "ls", box: "default" };
+  const rows = [
+    grantEntry(rule),
+    grantEntry({ ...rule, box: "b" }),
+    grantEntry(rule, "/ws"),
+    grantEntry({ ...rule, kind: "path", text: " a" }),
+    showGrantRule({ ...rule, box: "b" }),
+  ];
+  assertEquals(rows, [
+    "shell(ls)",
+    { tool: "shell", command: "ls", box: "b" },
+    { tool: "shell", command: "ls", workspace: "/ws" },
+    { tool: "shell", path: " a" },
+    '{tool: "shell", command: "ls", box: "b"}',
+  ]);
+});
+
+describe("rulesAnswer() is whether nothing more would be asked", () => {
+  const asking = { execute: { effect: "ask", at: { file: "/p.yaml", line: 1, col: 1 } } } as const;
+  const rules = (call: Facts) => grantRules(call) ?? [];
+  const ls = command(["ls"]);
+  const kept = file("write_file", "/ws/[a]");
+  const rows: readonly (readonly [
+    name: string,
+    layers: Parameters<typeof rulesAnswer>[0],
+    call: Facts,
+    rules: readonly GrantRule[],
+    answer: boolean,
+  ])[] = [
+    ["a command", [], ls, rules(ls), true],
+    ["a command in a box", [], { ...ls, box: "b" }, rules({ ...ls, box: "b" }), true],
+    ["a command in another box", [], { ...ls, box: "c" }, rules({ ...ls, box: "b" }), false],
+    ["a file", [], kept, rules(kept), true],
+    ["another file", [], file("write_file", "/ws/a"), rules(kept), false],
+    ["a host", [], host("a.b"), rules(host("a.b")), true],
+    ["another host", [], host("b.a"), rules(host("a.b")), false],
+    ["no rule", [], command(["make"]), [], false],
+    ["a rule that cannot be read", [], ls, [...rules(ls), {
+      tool: "shell",
+      kind: "command",
+      text: "'",
+      box: "default",
+    }], false],
+    [
+      "the user's own default",
+      [layerOf("user", {}, { defaults: asking })],
+      command(["make"]),
+      rules(command(["make"])),
+      true,
+    ],
+    [
+      "the default of a machine",
+      [layerOf("machine", {}, { defaults: asking })],
+      command(["make"]),
+      rules(command(["make"])),
+      false,
+    ],
+    [
+      "the user's own ask",
+      [layerOf("user", { ask: ["shell(make)"] })],
+      command(["make"]),
+      rules(command(["make"])),
+      false,
+    ],
+    [
+      "what the user's policy allows already",
+      [layerOf("user", { allow: ["shell(make)"] })],
+      command(["make"]),
+      [],
+      true,
+    ],
+    [
+      "the default of a project",
+      [layerOf("project", {}, { defaults: asking }), layerOf("user", {})],
+      command(["make"]),
+      rules(command(["make"])),
+      false,
+    ],
+  ];
+  for (const [name, layers, call, added, answer] of rows) {
+    test(name, () => assertEquals(rulesAnswer(layers, call, standing, added), answer));
+  }
+});
 
 const word = fc.oneof(
   fc.constantFrom(

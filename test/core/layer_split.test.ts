@@ -112,6 +112,18 @@ describe("splitLayer()", () => {
     assertEquals([texts(commanded), texts(boxed)], [["user.allow[22]"], ["user.allow[23]"]]);
   });
 
+  test("leaves out rules that restrict other programs, and keeps those of which one command is about it", () => {
+    const { about } = splitLayer(
+      layerOf("user", {
+        deny: ["shell(a)", { tool: "shell", command: ["a", "b"] }],
+        ask: ["shell(b)", "shell"],
+      }),
+      ["shell"],
+    );
+    const ids = about({ kind: "part", part: part(["b"]) }).restrict.map((r) => r.id);
+    assertEquals(ids, ["user.deny[2]", "user.ask[11]", "user.ask[12]"]);
+  });
+
   test("an allow rule for a program of git covers it", () => {
     const subject: Subject = { kind: "part", part: part(["git-push", "x"]) };
     const verdict = decide([layerOf("user", { allow: ["shell(git-push *)"] })], callOf(subject), {
