@@ -251,7 +251,7 @@ describe("a skill", () => {
       );
       const list = await m.writ(["skill", "list", ...args]);
       assertEquals(list.code, 0);
-      assertMatch(list.stdout, /^good +Is good\. \(user\)$/m);
+      assertMatch(list.stdout, /^good +Is good\.\n +\(user, /m);
       assertStringIncludes(list.stderr, `error: ${path}: `);
     });
   });
