@@ -37,6 +37,8 @@ describe("broadness()", () => {
     ["shell(bun test *)", []],
     ["shell(python)", []],
     ["shell(a2ps *)", []],
+    ["shell(3sh *)", []],
+    ["shell(m4 *)", ["`m4 *` lets `m4` run any program text or file"]],
     ["shell(sh2x *)", []],
     ["shell(pypy3 *)", ["`pypy3 *` lets `pypy3` run any program text or file"]],
     ["shell(sudo *)", ["`sudo *` lets `sudo` run any other command"]],

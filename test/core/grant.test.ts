@@ -91,6 +91,19 @@ describe("grantFor()", () => {
       box: "default",
       keys: ['["xargs","ls"]', 'inside ["ls"]'],
     }],
+    [
+      "exactly these arguments, of a skill's tool with the command behind it",
+      facts("mcp.x", [
+        { kind: "call" },
+        { kind: "part", part: part("time ls", wrapped), tool: "shell" },
+      ]),
+      {
+        rule: "mcp.x with exactly these arguments",
+        tool: "mcp.x",
+        box: "default",
+        keys: ["{}", '["time","ls"]'],
+      },
+    ],
     ["none for a call beside its command", {
       ...shell(part("ls")),
       subjects: [{ kind: "call" }, ...shell(part("ls")).subjects],
