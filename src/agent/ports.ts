@@ -1,4 +1,6 @@
 // Everything outside that the loop may touch, as types. Tests and the composition root make the values.
+import type { BoxSettings } from "../core/box.ts";
+import type { Box } from "../core/box_plan.ts";
 import type { Facts, HostFact, Subject } from "../core/facts.ts";
 import type { Answer, Draft, Event } from "../core/event.ts";
 import type { GrantRule } from "../core/grant_rule.ts";
@@ -83,8 +85,10 @@ export type Place = {
   readonly home: string;
   /** The protect entry that covers this absolute path. */
   protectedBy(path: string): string | undefined;
-  /** Set when no command may run at all: says why and what to do. */
+  /** Set when no command may run, save in a box without a sandbox: says why and what to do. */
   readonly shellRefused?: string;
+  /** The boxes that the policy defines beside the default one. */
+  readonly boxes?: readonly BoxSettings[];
   /** Absent where nothing is looked up and nothing is connected to. */
   readonly network?: Network;
 };
@@ -117,12 +121,29 @@ export type ToolContext = Place & {
 };
 
 export type ShellSettings = {
+  /** Of a command in the default box. */
   readonly env: { readonly [name: string]: string };
   readonly timeoutMs: number;
   readonly maxTimeoutMs: number;
   /** Characters of output that are kept. */
   readonly maxOutput: number;
+  /** Absent: there are none, and programs run as Writ itself does. */
+  readonly boxes?: Boxes;
 };
+
+/** The way of every program into its box. */
+export type Boxes = {
+  /** `more`: paths that this one program may read beside what its box holds. */
+  enter(box: string, more?: readonly string[]): Entered;
+  /** For Writ's own git: reads, writes nothing, has no network. */
+  look(): Entered;
+  /** What a command that failed with this output may have lacked in that box, and where it is to be had. */
+  lack(box: string, output: string): string | undefined;
+};
+/** Without `box` the program runs as Writ itself does. */
+export type Entered =
+  | { readonly ok: true; readonly env: { readonly [name: string]: string }; readonly box?: Box }
+  | { readonly ok: false; readonly code: string; readonly message: string };
 
 /** What the outside says about evidence for gates. */
 export type EvidencePort = {

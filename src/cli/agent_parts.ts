@@ -1,9 +1,9 @@
 // The parts of an agent, made from settings: model, tools, place, shell, stable text.
-import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import type { Agent } from "../agent/agent.ts";
 import type { EvidencePort, Place, ShellSettings, ToolContext } from "../agent/ports.ts";
 import type { Recorder } from "../agent/recorder.ts";
+import { defaultBox } from "../core/box.ts";
 import { type Listing, renderListing, shownBy } from "../core/listing.ts";
 import { type Policy, sessionForced } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
@@ -12,13 +12,13 @@ import { compileAllowedTool } from "../load/allowed_tool.ts";
 import { stateFolder } from "../load/locate.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { systemNetwork } from "../runtime/network.ts";
-import { childEnvironment } from "../sandbox/environment.ts";
 import { commandTools } from "./skill_side.ts";
 import { checkArguments } from "../tools/arguments.ts";
 import { contentFingerprint } from "../tools/content_fingerprint.ts";
 import { isWritableProgram } from "../tools/program_place.ts";
 import { builtinTools } from "../tools/registry.ts";
 import { answerKeeper } from "./answer_keeper.ts";
+import type { SessionBoxes } from "./boxes.ts";
 import type { LoadedCatalog } from "./catalog.ts";
 import type { Context } from "./command.ts";
 import type { SessionOptions } from "./compose.ts";
@@ -33,6 +33,7 @@ export type AgentSite = {
   readonly serverTools: Agent["serverTools"];
   onKey(key: string): void;
   readonly keepBefore: ToolContext["keepBefore"];
+  readonly boxes: SessionBoxes;
   /** For texts that reach the model without having been an event. */
   redact(text: string): string;
 };
@@ -56,8 +57,8 @@ export async function makeAgent(
   });
   if (!model.ok) return model;
   const network = options.fixed?.network ?? systemNetwork(context.host.env);
-  const place: Place = { ...placeOf(settings), network };
-  const shell = shellOf(context, settings);
+  const { place: boxed, shell, writable } = site.boxes.at(settings);
+  const place: Place = { ...placeOf(settings), ...boxed, network };
   const listed = listing(policy, catalog, recorder.state.recent);
   return {
     ok: true,
@@ -80,6 +81,7 @@ export async function makeAgent(
       commandTools: (skill) =>
         commandTools(skill, {
           state,
+          box: policy.skills.boxes.find((b) => b.skill === skill.name)?.box ?? defaultBox,
           secrets: policy.skills.secrets,
           ...(settings.trustedContent === undefined ? {} : { trustedContent: settings.trustedContent }),
           env: context.host.env,
@@ -93,7 +95,7 @@ export async function makeAgent(
       strict: options.strict === true,
       place,
       shell,
-      evidence: evidencePort(settings, shell),
+      evidence: evidencePort(settings, shell, writable),
       bodies: skillBodies(settings),
       checkArguments,
       allowedTool: (declared) => compileAllowedTool(declared, place),
@@ -106,50 +108,24 @@ export async function makeAgent(
   };
 }
 
-/** Without a network: what is judged from a policy file alone looks nothing up. */
+/** Without a network and as if commands could run: for what is judged from a policy file alone. */
 export function placeOf(settings: Pick<Settings, "policy" | "surroundings">): Place {
   const { policy, surroundings } = settings;
-  const refused = policy.sandbox.mode === "off"
-    ? undefined
-    : 'sandbox.mode is `required` and this version has no sandbox; a machine or user policy may say `sandbox: {mode: "off"}` to run commands without one';
   return {
     root: policy.root,
     home: surroundings.home,
     protectedBy: (path) => policy.protect.find((p) => p.pattern.test(path))?.shown,
-    ...(refused === undefined ? {} : { shellRefused: refused }),
+    boxes: policy.sandbox.boxes,
   };
 }
 
-export function shellOf(context: Context, settings: Settings): ShellSettings {
-  const { shell } = settings.policy.tools;
-  return {
-    env: childEnvironment(context.host.env, {
-      allow: settings.policy.shellEnv,
-      home: settings.surroundings.home,
-      tmp: tmpdir(),
-      writable: writableFolders(settings),
-    }),
-    timeoutMs: shell.timeoutMs,
-    maxTimeoutMs: shell.maxTimeoutMs,
-    maxOutput: shell.maxOutput,
-  };
-}
-
-/** Where commands may write, of what matters: a program from there is not one that the operator installed. */
-function writableFolders({ policy }: Settings): readonly string[] {
-  return [policy.root];
-}
-
-function evidencePort(settings: Settings, { env }: ShellSettings): EvidencePort {
+/** `writable`: folders that commands may write to, of what matters: a program from there is not one that the operator installed. */
+function evidencePort(settings: Settings, shell: ShellSettings, writable: readonly string[]): EvidencePort {
   const { root } = settings.policy;
+  const { env } = shell;
   return {
-    content: contentFingerprint({ root, env }),
-    isWritable: (program, cwd) =>
-      isWritableProgram(program, {
-        cwd: resolve(root, cwd),
-        env,
-        writable: writableFolders(settings),
-      }),
+    content: contentFingerprint({ root, env, look: () => shell.boxes?.look() ?? { ok: true, env } }),
+    isWritable: (program, cwd) => isWritableProgram(program, { cwd: resolve(root, cwd), env, writable }),
   };
 }
 

@@ -17,6 +17,7 @@ import { systemClock } from "../runtime/clock.ts";
 import { beforeImages } from "../store/before_images.ts";
 import { createLog, listSessions, type Opened, readFirstEvent, resumeLog } from "../store/session_log.ts";
 import { makeAgent } from "./agent_parts.ts";
+import { isSameGround, openBoxes, type SessionBoxes } from "./boxes.ts";
 import { catalogNews, differs, omissions, recordNews } from "./catalog_news.ts";
 import { loadCatalog, type LoadedCatalog, missingForced } from "./catalog.ts";
 import type { Context } from "./command.ts";
@@ -124,8 +125,12 @@ async function start(
     initial.facts,
   );
   if (elsewhere !== undefined) return refuse([elsewhere]);
-  const servers = await openServers(context, settings, { onKey: secrets.add, redact: secrets.redact });
-  if (!servers.ok) return refuse(servers.problems);
+  const boxes = await openBoxes(settings);
+  const servers = await openServers(context, settings, { onKey: secrets.add, redact: secrets.redact, boxes });
+  if (!servers.ok) {
+    boxes.close();
+    return refuse(servers.problems);
+  }
   let started: Loaded<Session> | undefined;
   try {
     const catalog = servers.value.lacking.size === 0 ? found : loadCatalog(settings, servers.value.lacking);
@@ -136,11 +141,15 @@ async function start(
       initial,
       secrets,
       servers: servers.value,
+      boxes,
       refuse,
     });
     return started;
   } finally {
-    if (started?.ok !== true) await servers.value.close();
+    if (started?.ok !== true) {
+      await servers.value.close();
+      boxes.close();
+    }
   }
 }
 
@@ -151,6 +160,7 @@ type Ground = {
   readonly initial: SessionState;
   readonly secrets: Secrets;
   readonly servers: SessionServers;
+  readonly boxes: SessionBoxes;
   refuse(problems: readonly Problem[]): Loaded<Session>;
 };
 
@@ -158,9 +168,10 @@ async function begin(
   context: Context,
   settings: Settings,
   options: SessionOptions,
-  { catalog, opened, initial, secrets, servers: first, refuse }: Ground,
+  { catalog, opened, initial, secrets, servers: first, boxes: firstBoxes, refuse }: Ground,
 ): Promise<Loaded<Session>> {
   let servers = first;
+  let boxes = firstBoxes;
   const recorder = createRecorder({
     log: opened.log,
     clock: options.fixed?.clock ?? systemClock,
@@ -178,6 +189,7 @@ async function begin(
     onKey: secrets.add,
     redact: secrets.redact,
     keepBefore: beforeImages(join(dirname(opened.log.path), "before")),
+    boxes,
   };
   const made = await makeAgent(context, settings, options, catalog, recorder, {
     ...site,
@@ -187,7 +199,7 @@ async function begin(
   let agent = made.value;
   let current = { settings, catalog };
   const problems = await recordOpening(agent, {
-    facts: factsOf(context, settings, options),
+    facts: factsOf(context, settings, options, boxes),
     resumed: opened.events.length > 0,
     ...(opened.recovered === undefined ? {} : { recovered: opened.recovered }),
     skillFaults: [...servers.faults, ...catalog.errors],
@@ -202,13 +214,22 @@ async function begin(
     },
     async adopt(next) {
       const changed = next.policy.revision !== agent.policy.revision;
+      const sameWalls = isSameGround(next, current.settings);
+      const nextBoxes = sameWalls ? boxes : await openBoxes(next);
+      nextBoxes.renew();
+      const leaveBoxes = () => sameWalls ? undefined : nextBoxes.close();
       const sameText = !changed && next.trusted === current.settings.trusted;
       const kept = servers.fits(next);
-      const reached = kept ? undefined : await openServers(context, next, site);
-      if (reached?.ok === false) return reached.problems;
+      const nextSite = { ...site, boxes: nextBoxes };
+      const reached = kept ? undefined : await openServers(context, next, nextSite);
+      if (reached?.ok === false) {
+        leaveBoxes();
+        return reached.problems;
+      }
       const nextServers = reached?.value ?? servers;
       const leave = async (problems: readonly Problem[]) => {
         await reached?.value.close();
+        leaveBoxes();
         return problems;
       };
       const nextCatalog = loadCatalog(next, nextServers.lacking);
@@ -216,7 +237,7 @@ async function begin(
       const missing = missingForced(next.policy, nextCatalog);
       if (missing.length > 0) return await leave(missing);
       const remade = await makeAgent(context, next, options, nextCatalog, recorder, {
-        ...site,
+        ...nextSite,
         serverTools: nextServers.tools,
       });
       if (!remade.ok) return await leave(remade.problems);
@@ -229,6 +250,8 @@ async function begin(
         await servers.close();
         servers = nextServers;
       }
+      if (!sameWalls) boxes.close();
+      boxes = nextBoxes;
       const sameModel = sameReach(next.policy.model, agent.policy.model);
       const news = catalogNews(agent, remade.value, sameText ? "kept" : "new");
       recordNews(recorder, news, current.catalog, nextCatalog);
@@ -262,6 +285,7 @@ async function begin(
     async close() {
       opened.log.close();
       await servers.close();
+      boxes.close();
     },
   };
   return { ok: true, value: session, problems: [] };
@@ -345,7 +369,12 @@ function modelName(model: ModelSettings, options: SessionOptions): string {
   return model.name === "" && isScripted(model, options) ? "script" : model.name;
 }
 
-function factsOf(context: Context, settings: Settings, options: SessionOptions): SessionFacts {
+function factsOf(
+  context: Context,
+  settings: Settings,
+  options: SessionOptions,
+  boxes: SessionBoxes,
+): SessionFacts {
   const { policy } = settings;
   return {
     version,
@@ -359,7 +388,7 @@ function factsOf(context: Context, settings: Settings, options: SessionOptions):
     workspace: policy.root,
     cwd: settings.cwd,
     platform: options.fixed?.platform ?? context.host.platform,
-    sandbox: policy.sandbox.mode,
+    sandbox: options.fixed === undefined ? boxes.facts : policy.sandbox.mode,
     trust: settings.trusted ? "trusted" : "untrusted",
     actor: userOf(context, options),
   };

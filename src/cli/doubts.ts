@@ -9,31 +9,38 @@ import { escapeLine } from "../core/text.ts";
 import { readInstructions } from "../load/instructions.ts";
 import { skillFolders } from "../load/locate.ts";
 import { inOrder } from "../load/policy_merge.ts";
+import { sandboxFault } from "./boxes.ts";
 import type { LoadedCatalog } from "./catalog.ts";
 import type { Context } from "./command.ts";
 import type { Settings } from "./settings.ts";
 
-/** Warnings, and an error where nothing can be answered: a script that is the model and is not there. */
-export function doubts(settings: Settings, loaded: LoadedCatalog): readonly Problem[] {
+/** `noSandbox`: why no command can run on this machine. Warnings, and an error where nothing can be answered: a script that is the model and is not there. */
+export function doubts(
+  settings: Settings,
+  loaded: LoadedCatalog,
+  noSandbox: string | undefined,
+): readonly Problem[] {
   return [
     ...unknownSkills(settings, loaded),
     ...unknownModels(settings, loaded),
     ...absentFolders(settings),
     ...absentScript(settings),
-    ...refusedCommands(settings),
-    ...refusedServers(settings),
+    ...(noSandbox === undefined ? [] : refusedCommands(settings, noSandbox)),
+    ...(noSandbox === undefined ? [] : refusedServers(settings, noSandbox)),
     ...cutInstructions(settings),
   ];
 }
 
 /** Says the warnings of a policy on stderr, for the start of a run; errors are for whoever starts it. */
-export function sayWarnings(
+export async function sayWarnings(
   { output }: Context,
   settings: Settings,
   found: readonly Problem[],
   loaded: LoadedCatalog,
-): void {
-  const warnings = [...found, ...doubts(settings, loaded)].filter((p) => p.severity === "warning");
+): Promise<void> {
+  const warnings = [...found, ...doubts(settings, loaded, await sandboxFault(settings))].filter((p) =>
+    p.severity === "warning"
+  );
   for (const line of showProblems(inOrder(warnings, settings.policy.files))) {
     output.note(output.paint.yellow(output.safe(line)));
   }
@@ -112,8 +119,7 @@ function absentScript({ policy, origin }: Settings): Problem[] {
   }];
 }
 
-function refusedCommands({ policy }: Settings): Problem[] {
-  if (policy.sandbox.mode !== "required") return [];
+function refusedCommands({ policy }: Settings, why: string): Problem[] {
   const rules: readonly Rule[] = [
     ...policy.layers.flatMap((layer) => layer.rules.filter((r) => r.effect === "allow")),
     ...policy.gates.flatMap((gate) => [...gate.before, ...gate.evidence]),
@@ -123,9 +129,9 @@ function refusedCommands({ policy }: Settings): Problem[] {
   const more = others.length === 0 ? "" : `, as are ${others.length} more`;
   return [warning(
     "no-sandbox",
-    `\`${first.text}\` is about commands${more}, and every command is refused while \`sandbox.mode\` is \`required\``,
+    `\`${first.text}\` is about commands${more}, and every command is refused on this machine`,
     first.at,
-    { hint: 'this version has no sandbox: read `writ help sandbox` before you set `sandbox.mode` to "off"' },
+    { hint: why },
   )];
 }
 
@@ -145,16 +151,13 @@ function cutInstructions({ policy, trusted, cwd }: Settings): Problem[] {
   );
 }
 
-function refusedServers({ policy }: Settings): Problem[] {
-  if (policy.sandbox.mode !== "required") return [];
+function refusedServers({ policy }: Settings, why: string): Problem[] {
   return policy.mcpServers.filter((s) => s.reach.kind === "command" && s.tools.length > 0).map((server) =>
     warning(
       "no-sandbox",
-      `the server \`${server.name}\` is a program, and none is started while \`sandbox.mode\` is \`required\``,
+      `the server \`${server.name}\` is a program, and none is started on this machine`,
       server.at,
-      {
-        hint: 'this version has no sandbox: read `writ help sandbox` before you set `sandbox.mode` to "off"',
-      },
+      { hint: why },
     )
   );
 }

@@ -17,6 +17,7 @@ import { showPosition } from "../core/problem.ts";
 import { escapeLine } from "../core/text.ts";
 import { compileAllowedTool } from "../load/allowed_tool.ts";
 import { placeOf } from "./agent_parts.ts";
+import { sandboxFault } from "./boxes.ts";
 import { loadCatalog } from "./catalog.ts";
 import type { Settings } from "./settings.ts";
 
@@ -46,7 +47,12 @@ export async function explainCall(
   owner?: Skill,
 ): Promise<ExplainedCall> {
   const { policy } = settings;
-  const place = { ...placeOf(settings), network };
+  const refused = await sandboxFault(settings);
+  const place = {
+    ...placeOf(settings),
+    network,
+    ...(refused === undefined ? {} : { shellRefused: refused }),
+  };
   const forced = forcedSkills(settings);
   const active = owner === undefined || forced.some((s) => s.name === owner.name)
     ? forced

@@ -1,14 +1,19 @@
 // The MCP servers of a session: their secrets read, the programs and addresses reached, and what is not to be had told.
+import { resolve } from "node:path";
 import type { Tool } from "../agent/ports.ts";
+import { defaultBox } from "../core/box.ts";
+import type { BoxPlan } from "../core/box_plan.ts";
 import type { CatalogError } from "../core/catalog.ts";
 import { type McpServer, serverToolName, type ServerValue, type ServerValues } from "../core/mcp.ts";
+import { isWithin } from "../core/path.ts";
 import type { Loaded, Problem } from "../core/problem.ts";
 import { codeOf } from "../core/thrown.ts";
 import { NotRegular, readWhole } from "../load/file_head.ts";
+import { lstat, realOr } from "../load/locate.ts";
 import type { Reach } from "../mcp/connection.ts";
 import { type Lack, startServers } from "../mcp/servers.ts";
 import { schemaFault } from "../tools/arguments.ts";
-import { placeOf, shellOf } from "./agent_parts.ts";
+import type { SessionBoxes } from "./boxes.ts";
 import type { Context } from "./command.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
@@ -28,6 +33,7 @@ export type ServerSite = {
   /** Takes every secret that goes to a server. */
   onKey(key: string): void;
   redact(text: string): string;
+  readonly boxes: SessionBoxes;
 };
 
 /**
@@ -72,7 +78,7 @@ function keyOf({ policy }: Settings): string {
     ...rest,
     tools: rest.tools.map(({ name, risk }) => ({ name, risk })),
   }));
-  return JSON.stringify([servers, policy.sandbox.mode, policy.shellEnv, policy.tools.shell.maxOutput]);
+  return JSON.stringify([servers, policy.sandbox, policy.shellEnv, policy.tools.shell.maxOutput]);
 }
 
 type Told = {
@@ -120,12 +126,43 @@ function reachOf(
     const headers = readValues(reach.headers, context, site);
     return "refused" in headers ? headers : { ...reach, headers: headers.values };
   }
-  const { shellRefused } = placeOf(settings);
-  if (shellRefused !== undefined) return { refused: `it is a program, and ${shellRefused}` };
+  const entered = site.boxes.at(settings).shell.boxes?.enter(server.box ?? defaultBox, filesNamed(reach));
+  if (entered === undefined || !entered.ok) {
+    return { refused: `it is a program, and ${entered?.message ?? "there is no box"}` };
+  }
+  const { box } = entered;
   const env = readValues(reach.env, context, site);
   if ("refused" in env) return env;
-  const base = shellOf(context, settings).env;
-  return { ...reach, env: { ...base, MCP_WORKSPACE: settings.policy.root, ...env.values } };
+  return {
+    ...reach,
+    // The folder of the policy file may hold anything; what a server needs of it is named by its arguments or its box.
+    ...(box === undefined || isSeen(reach.cwd, box.plan)
+      ? {}
+      : { argv: placed(reach), cwd: settings.policy.root }),
+    ...(box === undefined ? {} : { box }),
+    env: { ...entered.env, MCP_WORKSPACE: settings.policy.root, ...env.values },
+  };
+}
+
+type Program = Extract<McpServer["reach"], { readonly kind: "command" }>;
+
+// Files that the command names, such as a script for an interpreter.
+function filesNamed({ argv, cwd }: Program): readonly string[] {
+  return argv.filter((word) => word.includes("/")).map((word) => resolve(cwd, word)).filter((path) =>
+    lstat(path) !== undefined
+  ).flatMap((path) => [path, realOr(path)]);
+}
+
+// Named from where they are, since the program starts in another folder.
+function placed({ argv: [program, ...args], cwd }: Program): Program["argv"] {
+  const whole = (word: string) =>
+    word.includes("/") && lstat(resolve(cwd, word)) !== undefined ? resolve(cwd, word) : word;
+  return [whole(program), ...args.map(whole)];
+}
+
+function isSeen(path: string, { read, write, hide }: BoxPlan): boolean {
+  const within = (roots: readonly string[]) => roots.some((root) => isWithin(path, root));
+  return within([...read, ...write]) && !within(hide);
 }
 
 type Values = { readonly values: { readonly [name: string]: string } };

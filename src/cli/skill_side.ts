@@ -17,6 +17,8 @@ import { commandTool, type RunFolder, type SecretValues } from "../tools/command
 export type SkillSite = {
   /** Where private copies of pinned skills lie. */
   readonly state: string;
+  /** In which the skill's command tools run. */
+  readonly box?: string;
   readonly secrets: readonly SkillSecret[];
   /** What the workspace held when it was trusted, where that was asked. */
   readonly trustedContent?: Pick<WorkspaceContent, "hashes">;
@@ -44,6 +46,7 @@ export function commandTools(skill: Skill, site: SkillSite): readonly Tool[] {
   const copy = skill.pin === undefined ? undefined : snapshotFolder(site.state, skill.pin);
   const side = {
     name: skill.name,
+    ...(site.box === undefined ? {} : { box: site.box }),
     folder: copy !== undefined && existsSync(copy) ? copy : skill.folder,
     runFolder: async () => runFolder(skill, site),
     secrets: () => secretsOf(skill, site),

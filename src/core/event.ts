@@ -43,6 +43,15 @@ export type Answer = {
   readonly reason?: string;
 };
 
+export type SandboxFacts = {
+  readonly mode: "required";
+  readonly backend: "bwrap" | "landlock" | "none";
+  /** What became of a hostile command that was tried at the start; absent: there was nothing to try. */
+  readonly probe?: "held" | "escaped" | "failed";
+  /** Why no command can run. */
+  readonly reason?: string;
+};
+
 export type SessionFacts = {
   readonly version: string;
   readonly policy: { readonly name?: string; readonly revision: string };
@@ -52,7 +61,8 @@ export type SessionFacts = {
   readonly workspace: string;
   readonly cwd: string;
   readonly platform: string;
-  readonly sandbox: string;
+  /** `off`, or what holds commands; a run whose log is the same everywhere says only `required`. */
+  readonly sandbox: string | SandboxFacts;
   readonly trust: string;
   readonly actor: string;
   /** Of a fork: the session that it belongs to, the hash of the `fork.started` there, and the skill that it runs. */

@@ -1,5 +1,6 @@
 // A server that is a program of ours: one JSON message a line over its pipes, with bounds on everything that it says.
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import type { Box } from "../core/box_plan.ts";
 import { escapeLine, isObject } from "../core/text.ts";
 import type { Environment } from "../sandbox/environment.ts";
 import { open, type OpenChild, type RunFailure } from "../sandbox/subprocess.ts";
@@ -13,6 +14,7 @@ export type ChildOptions = {
   readonly argv: readonly [string, ...string[]];
   readonly cwd: string;
   readonly env: Environment;
+  readonly box?: Box;
   /** One line → a message; throws for what is none. */
   parse(line: string): JSONRPCMessage;
 };
@@ -62,6 +64,7 @@ export function childTransport(options: ChildOptions): ChildTransport {
       const opened = open(options.argv, {
         cwd: options.cwd,
         env: options.env,
+        ...(options.box === undefined ? {} : { box: options.box }),
         onOutput(chunk) {
           if (over) return;
           unasked += chunk.length;

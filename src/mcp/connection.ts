@@ -1,5 +1,6 @@
 // One server, connected: the list of its tools, calls, and the end. Every wait has a deadline; what goes wrong is a value.
 import type { Client, StandardSchemaV1, Transport } from "@modelcontextprotocol/client";
+import type { Box } from "../core/box_plan.ts";
 import type { Args } from "../core/message.ts";
 import { escapeLine, isObject } from "../core/text.ts";
 import { messageOf } from "../core/thrown.ts";
@@ -16,6 +17,8 @@ export type Reach =
     readonly argv: readonly [string, ...string[]];
     readonly cwd: string;
     readonly env: Environment;
+    /** Absent: the program runs as Writ itself does. */
+    readonly box?: Box;
   }
   | {
     readonly kind: "url";

@@ -1,5 +1,5 @@
 // A box by bubblewrap: the machine as the process sees it, built from nothing, as arguments of bwrap(1).
-import { lstatSync, readlinkSync } from "node:fs";
+import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { isWithin } from "../core/path.ts";
 import type { BoxPlan } from "../core/box_plan.ts";
@@ -7,13 +7,16 @@ import type { BoxPlan } from "../core/box_plan.ts";
 /** Number under which bwrap finds the filter of system calls among its open files. */
 export const filterFd = 3;
 
+/** Each is the session's own folder inside. */
+const tmpFolders = ["/tmp", "/var/tmp"] as const;
+
 /**
  * Arguments for bwrap up to the program's own. Later ones lie over earlier ones, so what is deeper comes later, and then
  * what is never written. Only a path that exists can be held against writing.
  */
 export function bubblewrapArguments(plan: BoxPlan, cwd: string): readonly string[] {
   const open = [...plan.read, ...plan.write, ...plan.sockets];
-  const hidden = plan.hide.filter((path) => open.some((root) => isWithin(path, root)));
+  const hidden = plan.hide.filter((path) => open.some((root) => isWithin(path, root)) && !isLink(path));
   const mounts = [
     ...plan.read.map((path): Mount => ({ path, how: "read" })),
     ...plan.write.map((path): Mount => ({ path, how: isProtected(path, plan) ? "read" : "write" })),
@@ -36,8 +39,8 @@ export function bubblewrapArguments(plan: BoxPlan, cwd: string): readonly string
     "/dev",
     "--tmpfs",
     "/run",
-    ...["/tmp", "/var/tmp"].flatMap((path) => ["--bind", plan.tmp, path]),
-    ...mounts.flatMap(mountArguments),
+    ...tmpFolders.flatMap((path) => ["--bind", plan.tmp, path]),
+    ...mounts.filter((mount) => !isSeen(mount, mounts)).flatMap(mountArguments),
     ...protectArguments(plan, hidden),
     // Only now: what lies deeper needed a place to be put.
     ...[...hidden.filter(isFolder), "/"].flatMap((path) => ["--remount-ro", path]),
@@ -60,13 +63,39 @@ function byDepth(a: Mount, b: Mount): number {
   return a.path !== b.path ? (a.path < b.path ? -1 : 1) : strength[a.how] - strength[b.how];
 }
 
+// A path through a link that is there with the folder around it is followed inside as it is outside.
+function isSeen({ path, how }: Mount, mounts: readonly Mount[]): boolean {
+  if (how === "hide" || !mounts.some((m) => m.how !== "hide" && m.path !== path && isWithin(path, m.path))) {
+    return false;
+  }
+  try {
+    return realpathSync(path) !== path;
+  } catch {
+    return false;
+  }
+}
+
 // `/bin` is a link to `usr/bin` on most machines: the same link is made inside.
 function mountArguments({ path, how }: Mount): readonly string[] {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return [];
   if (how === "hide") return found.isDirectory() ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path];
-  if (found.isSymbolicLink()) return ["--symlink", readlinkSync(path), path];
+  if (found.isSymbolicLink()) return linkArguments(path);
   return [how === "read" ? "--ro-bind" : "--bind", path, path];
+}
+
+// What is made in the folder for temporary files stays there, where a second link could not be made.
+function linkArguments(path: string): readonly string[] {
+  if (!tmpFolders.some((folder) => isWithin(path, folder))) return ["--symlink", readlinkSync(path), path];
+  try {
+    return ["--ro-bind", realpathSync(path), path];
+  } catch {
+    return [];
+  }
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }
 
 function isFolder(path: string): boolean {

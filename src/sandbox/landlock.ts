@@ -68,14 +68,14 @@ function wholeGit(protect: readonly string[]): readonly string[] {
 function allowBelow(path: string, except: readonly string[], allowed: string[]): void {
   if (except.some((p) => isWithin(path, p))) return;
   const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return;
+  // What a link leads to is allowed, or not, where it is.
+  if (found === undefined || found.isSymbolicLink()) return;
   if (!found.isDirectory() || !except.some((p) => isWithin(p, path))) {
     allowed.push(path);
     return;
   }
   for (const entry of readdirSync(path, { withFileTypes: true })) {
-    // What a link leads to is allowed, or not, where it is.
-    if (!entry.isSymbolicLink()) allowBelow(join(path, entry.name), except, allowed);
+    allowBelow(join(path, entry.name), except, allowed);
   }
 }
 

@@ -2,6 +2,7 @@
 import { lstatSync, readdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import type { Inspection, Place, Tool, ToolOutcome } from "../agent/ports.ts";
+import { defaultBox } from "../core/box.ts";
 import { type CommandTool, toolIdentity } from "../core/command_tool.ts";
 import { strongest } from "../core/command_risk.ts";
 import type { Subject } from "../core/facts.ts";
@@ -13,6 +14,7 @@ import { findProgram } from "../sandbox/program.ts";
 import { run, type RunResult, throughPipes } from "../sandbox/subprocess.ts";
 import { argvText } from "../shell/argv_text.ts";
 import { shellFacts } from "../shell/shell_facts.ts";
+import { boxFault, enterBox, withBoxNotes } from "./boxed_call.ts";
 import { pathFact } from "./path_fact.ts";
 import { done, failed } from "./tool_outcome.ts";
 
@@ -21,6 +23,8 @@ export type SkillSide = {
   readonly name: string;
   /** Real path of the folder as it was found: what the command is judged in. */
   readonly folder: string;
+  /** The box that its commands run in; absent: the default one. */
+  readonly box?: string;
   /** The folder to run in; right before each run, since it may have changed. */
   runFolder(): Promise<RunFolder>;
   /** What only this skill's commands get to see, read at each run. */
@@ -41,18 +45,23 @@ export function commandTool(spec: CommandTool, skill: SkillSide): Tool {
     inputSchema: spec.inputSchema,
     inspect: (_args, place) => inspect(spec, skill, place),
     async run(args, at) {
-      if (at.shellRefused !== undefined) return failed("sandbox_unavailable", at.shellRefused);
+      const fault = boxFault(skill.box, at);
+      if (fault !== undefined) return failed(fault.code, fault.message);
       const folder = await skill.runFolder();
       if (!folder.ok) return failed(folder.code, folder.message);
       const misled = programFault(spec, folder.folder);
       if (misled !== undefined) return failed("program_outside", misled);
       const secrets = await skill.secrets();
       if (!secrets.ok) return failed("secret_missing", secrets.message);
+      const box = skill.box ?? defaultBox;
+      // The whole of it, wherever it lies: its own files are what it is there for.
+      const entered = enterBox(at.shell, box, [folder.folder]);
+      if (!entered.ok) return failed(entered.code, entered.message);
       const timeoutMs = Math.min(spec.timeoutMs ?? at.shell.timeoutMs, at.shell.maxTimeoutMs);
       const where = {
         cwd: folder.folder,
         env: {
-          ...at.shell.env,
+          ...entered.env,
           // A program that leaves its cache beside itself would change the folder that the next run is checked against.
           PYTHONDONTWRITEBYTECODE: "1",
           SKILL_WORKSPACE: at.root,
@@ -65,12 +74,13 @@ export function commandTool(spec: CommandTool, skill: SkillSide): Tool {
       const piped = typeof findProgram("bash", where) === "string";
       const result = await run(piped ? throughPipes(spec.command) : spec.command, {
         ...where,
+        ...(entered.box === undefined ? {} : { box: entered.box }),
         stdin: `${canonicalJson(args)}\n`,
         timeoutMs,
         maxOutput: at.shell.maxOutput,
         signal: at.signal,
       });
-      return outcome(spec, result, timeoutMs, folder.folder);
+      return withBoxNotes(outcome(spec, result, timeoutMs, folder.folder), result, box, at);
     },
   };
 }
@@ -85,15 +95,14 @@ function inspect(spec: CommandTool, skill: SkillSide, place: Place): Inspection 
     list: (folder) => readdirSync(folder),
     exists: (path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
   });
-  const refused = place.shellRefused === undefined
-    ? []
-    : [{ code: "sandbox_unavailable", message: place.shellRefused }];
+  const refused = boxFault(skill.box, place);
   const misled = programFault(spec, skill.folder);
   return {
     risk: strongest(strongest("execute", spec.risk ?? "execute"), facts.risk),
+    ...(skill.box === undefined ? {} : { box: skill.box }),
     subjects: [{ kind: "call" }, ...facts.subjects.flatMap((subject) => ofSkill(subject, skill.folder))],
     errors: [
-      ...refused,
+      ...(refused === undefined ? [] : [refused]),
       ...facts.errors,
       ...(misled === undefined ? [] : [{ code: "program_outside", message: misled }]),
     ],

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
-import type { ToolContext } from "../agent/ports.ts";
+import type { Entered, ToolContext } from "../agent/ports.ts";
 import { isWithin } from "../core/path.ts";
 import { codeOf } from "../core/thrown.ts";
 import { type Git, plainGit } from "./git.ts";
@@ -26,7 +26,11 @@ const longestList = 16 * 1024 * 1024;
 /** How old a file's last change must be before the file is taken to be as it was when it was read. */
 const settledMs = 2000n;
 
-type Site = Pick<ToolContext, "root"> & { readonly env: ToolContext["shell"]["env"] };
+type Site = Pick<ToolContext, "root"> & {
+  readonly env: ToolContext["shell"]["env"];
+  /** How git is started; absent: as Writ itself runs. */
+  look?(): Entered;
+};
 /** Absolute path → what was read of it, and the state of the file then. */
 type Known = Map<string, { readonly state: string; readonly hash: string }>;
 
@@ -51,7 +55,10 @@ export function contentFingerprint(
 }
 
 async function fingerprint(site: Site, caps: FingerprintCaps, known: Known, signal: AbortSignal) {
-  const at = { root: site.root, env: site.env, maxOutput: longestList, signal };
+  const entered = site.look?.() ?? { ok: true, env: site.env };
+  if (!entered.ok) return undefined;
+  const { ok: _, ...how } = entered;
+  const at = { root: site.root, ...how, maxOutput: longestList, signal };
   const head = await headOf(plainGit(at), site.root);
   if (head === undefined) return undefined;
   const lists = await Promise.all([

@@ -1,5 +1,6 @@
 // Writ's own git calls: no hook, filter, pager, helper or transport that a checkout could bring runs in them.
-import type { ToolContext, ToolOutcome } from "../agent/ports.ts";
+import type { Entered, ToolContext, ToolOutcome } from "../agent/ports.ts";
+import type { Box } from "../core/box_plan.ts";
 import { isWithin } from "../core/path.ts";
 import { run, type RunResult } from "../sandbox/subprocess.ts";
 import { failed } from "./tool_outcome.ts";
@@ -31,7 +32,9 @@ export type Git = {
 export async function openGit(
   at: ToolContext,
 ): Promise<{ readonly ok: true; readonly git: Git; readonly top: string } | Failed> {
-  const plain = gitWith(at, {});
+  const entered = at.shell.boxes?.look() ?? { ok: true, env: at.shell.env };
+  if (!entered.ok) return failed(entered.code, entered.message);
+  const plain = gitWith(at, entered, {});
   const found = await plain(["rev-parse", "--show-toplevel"]);
   if (found.failure?.code === "not_found") {
     return failed("git_missing", "no `git` on PATH: install git, or read the files");
@@ -54,7 +57,7 @@ export async function openGit(
   const none = filters.exit === 1 && filters.stdout === "" && filters.stderr === "";
   if (filters.exit !== 0 && !none) return gitFailed(filters);
   const names = filters.stdout.split("\0").filter((name) => name !== "");
-  return { ok: true, git: gitWith(at, filtersOff(names)), top };
+  return { ok: true, git: gitWith(at, entered, filtersOff(names)), top };
 }
 
 type Failed = ToolOutcome & { readonly ok: false };
@@ -69,10 +72,13 @@ function filtersOff(names: readonly string[]): { readonly [name: string]: string
   return env;
 }
 
-function gitWith(at: ToolContext, extra: { readonly [name: string]: string }): Git {
+type In = Extract<Entered, { readonly ok: true }>;
+
+function gitWith(at: ToolContext, { env, box }: In, extra: { readonly [name: string]: string }): Git {
   return plainGit({
     root: at.root,
-    env: { ...at.shell.env, ...extra },
+    env: { ...env, ...extra },
+    ...(box === undefined ? {} : { box }),
     maxOutput: 4 * at.shell.maxOutput,
     signal: at.signal,
   });
@@ -82,6 +88,7 @@ function gitWith(at: ToolContext, extra: { readonly [name: string]: string }): G
 export function plainGit(at: {
   readonly root: string;
   readonly env: ToolContext["shell"]["env"];
+  readonly box?: Box;
   readonly maxOutput: number;
   readonly signal: AbortSignal;
 }): Git {
@@ -103,6 +110,7 @@ export function plainGit(at: {
     run(["git", "--no-pager", ...settings, ...args], {
       cwd: at.root,
       env,
+      ...(at.box === undefined ? {} : { box: at.box }),
       timeoutMs,
       maxOutput: at.maxOutput,
       signal: at.signal,

@@ -1,6 +1,7 @@
 // shell: one command by bash, exactly the text that was judged, in a shell of its own with nothing left behind.
 import { lstatSync, readdirSync } from "node:fs";
 import type { Inspection, Place, Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
+import { defaultBox } from "../core/box.ts";
 import type { Args } from "../core/message.ts";
 import { isWithin } from "../core/path.ts";
 import { plural } from "../core/plural.ts";
@@ -9,6 +10,7 @@ import { shellFacts } from "../shell/shell_facts.ts";
 import { bashCall } from "../sandbox/bash.ts";
 import { run, type RunResult } from "../sandbox/subprocess.ts";
 import { numberArg, textArg } from "./arguments.ts";
+import { boxFault, enterBox, withBoxNotes } from "./boxed_call.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
 import { pathFact } from "./path_fact.ts";
 import { done, failed, showName, showPath } from "./tool_outcome.ts";
@@ -34,10 +36,11 @@ export const shell: Tool = {
   },
   inspect,
   async run(args, at) {
-    const refused = refusal(at);
-    if (refused !== undefined) return failed(refused.code, refused.message);
-    const box = textArg(args, "box") ?? "default";
-    if (box !== "default") return failed("unknown_box", `there is no box \`${box}\`; leave \`box\` out`);
+    const box = textArg(args, "box") ?? defaultBox;
+    const fault = boxFault(box, at);
+    if (fault !== undefined) return failed(fault.code, fault.message);
+    const entered = enterBox(at.shell, box);
+    if (!entered.ok) return failed(entered.code, entered.message);
     const cwd = judgedPath(args, textArg(args, "cwd") ?? at.root, at);
     if (!cwd.ok) return cwd;
     if (!isWithin(cwd.path, at.root)) return failed("cwd_outside", cwdOutside(args, at));
@@ -48,12 +51,13 @@ export const shell: Tool = {
     );
     const result = await run(bashCall(textArg(args, "command") ?? ""), {
       cwd: cwd.path,
-      env: at.shell.env,
+      env: entered.env,
+      ...(entered.box === undefined ? {} : { box: entered.box }),
       timeoutMs,
       maxOutput: at.shell.maxOutput,
       signal: at.signal,
     });
-    return outcome(result, timeoutMs, at);
+    return withBoxNotes(outcome(result, timeoutMs, at), result, box, at);
   },
 };
 
@@ -72,7 +76,7 @@ function inspect(args: Args, place: Place): Inspection {
     exists: (path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
     isFolder,
   });
-  const refused = refusal(place);
+  const refused = boxFault(box, place);
   return {
     risk: facts.risk,
     subjects: facts.subjects,
@@ -87,10 +91,6 @@ function isFolder(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-function refusal({ shellRefused: message }: Place) {
-  return message === undefined ? undefined : { code: "sandbox_unavailable", message };
 }
 
 function cwdOutside(args: Args, place: Place): string {

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { eventsOf, eventually, isRunning, type Machine, soundLog, withMachine } from "../support/machine.ts";
 import { withMessagesServer } from "../support/messages_server.ts";
 import { startHttpServer } from "../support/mcp/http_server.ts";
-import { root } from "../support/runtimes.ts";
+import { binary, root } from "../support/runtimes.ts";
+import { withoutBubblewrap } from "../support/sandbox.ts";
 
 const bun = join(root, "node_modules/.bin/bun");
 const real = join(root, "test/support/mcp/real_server.ts");
@@ -126,22 +127,22 @@ describe("a server that is a program", () => {
       assert(!ran.stderr.includes("spare"), ran.stderr);
     }));
 
-  test("is not started while a sandbox is required, as no command is", () =>
+  test("is not started where a sandbox is required and none can be had, as no command is", () =>
     withMachine(async (m) => {
-      const text = `version: 1\nmodel: {provider: script, script: replies.yaml}\n${
+      const text = `version: 1\nmodel: {provider: script, script: replies.yaml}\nsandbox: {backend: bwrap}\n${
         realServer("echo: read", "    required: true\n")
       }`;
       m.write("replies.yaml", "- text: done\n");
       const policy = ["--policy", m.write("policy.yaml", text)];
-      const ran = await m.writ(["run", ...policy, "go"]);
+      const ran = await m.program(withoutBubblewrap([binary, "run", ...policy, "go"]));
       assertEquals(ran.code, 2);
       assertStringIncludes(
         ran.stderr,
-        "policy.yaml:4:3: error: the required server `real` is not available: it is a program, and sandbox.mode is `required` and this version has no sandbox",
+        "policy.yaml:5:3: error: the required server `real` is not available: it is a program, and there is no sandbox on this machine (bubblewrap: it is not installed); install bubblewrap",
       );
-      const checked = await m.writ(["policy", "check", ...policy]);
+      const checked = await m.program(withoutBubblewrap([binary, "policy", "check", ...policy]));
       assertEquals(checked.code, 0);
-      assertStringIncludes(checked.stderr, "policy.yaml:4:3: warning: the server `real` is a program");
+      assertStringIncludes(checked.stderr, "policy.yaml:5:3: warning: the server `real` is a program");
     }));
 
   test("that will not end is gone when the run is over, also when the run is killed politely", () =>

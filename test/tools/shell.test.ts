@@ -195,7 +195,7 @@ describe("shell is inspected", () => {
     mkdirSync(`${ws.root}/d`);
     const { risk, subjects, errors, box } = shell.inspect(
       { command: "git diff > x", cwd: "d", box: "push" },
-      ws.at,
+      { ...ws.at, boxes: [{ name: "push", read: [], write: [], env: [], sockets: [] }] },
     );
     const told = subjects.map((s) =>
       s.kind === "part" ? s.part.argv.join(" ") : s.kind === "path" ? [s.tool, s.path.resolved] : s.kind
@@ -206,6 +206,13 @@ describe("shell is inspected", () => {
       [],
       "push",
     ]);
+  });
+
+  test("with an error for a box that the policy does not define", () => {
+    assertEquals(shell.inspect({ command: "true", box: "push" }, ws.at).errors, [{
+      code: "unknown_box",
+      message: "there is no box `push`; boxes are `default`; the policy defines no other",
+    }]);
   });
 
   test("with an error for a text that is no bash", () => {

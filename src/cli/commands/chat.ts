@@ -77,7 +77,7 @@ async function talk(context: Context, options: TurnOptions): Promise<number> {
       listeners: [liveView(context)],
     });
     if (!opened.ok) return reportProblems(output, opened.problems, false);
-    sayWarnings(context, settings.value, loaded.problems, catalog);
+    await sayWarnings(context, settings.value, loaded.problems, catalog);
     session = opened.value;
     output.note(output.paint.dim(output.safe(`session ${session.id}; /help lists the commands`)));
     return await loop({ context, options, session, terminal, interrupt, model: options.model });

@@ -13,6 +13,7 @@ import {
   type PolicyOptions,
   withPolicyOptions,
 } from "../command.ts";
+import { sandboxFault } from "../boxes.ts";
 import { loadCatalog, missingForced } from "../catalog.ts";
 import { findRoot, projectPolicy, realOr } from "../../load/locate.ts";
 import { inOrder } from "../../load/policy_merge.ts";
@@ -58,7 +59,11 @@ async function check(context: Context, files: readonly string[], options: Policy
   const { policy } = settings.value;
   const loaded = loadCatalog(settings.value);
   const found = inOrder(
-    [...settings.problems, ...missingForced(policy, loaded), ...doubts(settings.value, loaded)],
+    [
+      ...settings.problems,
+      ...missingForced(policy, loaded),
+      ...doubts(settings.value, loaded, await sandboxFault(settings.value)),
+    ],
     policy.files,
   );
   if (found.some(isError)) return listFaults(output, found, json);

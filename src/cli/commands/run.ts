@@ -94,7 +94,7 @@ export async function runOnce(
       listeners: options.quiet === true || json ? [] : [liveView(context)],
     });
     if (!opened.ok) return reportProblems(output, opened.problems, json);
-    if (options.quiet !== true) sayWarnings(context, settings.value, loaded.problems, catalog);
+    if (options.quiet !== true) await sayWarnings(context, settings.value, loaded.problems, catalog);
     session = opened.value;
     const end = await runTurn(session.agent, {
       message: asked.message,

@@ -1,0 +1,375 @@
+// The boxes of a session: what this machine builds them with, tried once, and the way of every program that Writ starts into
+// one of them.
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Boxes, Entered, Place, ShellSettings } from "../agent/ports.ts";
+import { boxOf, defaultBox, type FullBox, unknownBox } from "../core/box.ts";
+import { boxLack } from "../core/box_lack.ts";
+import type { BoxPlan, Protected, Walls } from "../core/box_plan.ts";
+import type { SandboxFacts } from "../core/event.ts";
+import { absoluteGlob } from "../core/glob.ts";
+import { isWithin } from "../core/path.ts";
+import type { KeySource, Policy } from "../core/policy.ts";
+import { messageOf } from "../core/thrown.ts";
+import {
+  gitFoldersOf,
+  machineFolder,
+  realOr,
+  sessionsFolder,
+  skillFolders,
+  stateFolder,
+  userFolder,
+} from "../load/locate.ts";
+import { secretFiles } from "../load/policy_mcp.ts";
+import { findWalls, type WallsFound } from "../sandbox/backend.ts";
+import { childEnvironment, type Environment } from "../sandbox/environment.ts";
+import { toolFolders, toolVariables } from "../sandbox/machine_paths.ts";
+import { type BoxSite, planBox, planLook } from "../sandbox/plan_box.ts";
+import { type PrivateHome, privateHome } from "../sandbox/private_home.ts";
+import { type Probe, probe } from "../sandbox/probe.ts";
+import { protectedPaths } from "../sandbox/protected_paths.ts";
+import { selfCommand } from "../sandbox/self.ts";
+import type { Settings } from "./settings.ts";
+
+/** What of the settings boxes are made from. */
+export type BoxesOf = Pick<Settings, "policy" | "surroundings">;
+
+export type SessionBoxes = {
+  readonly facts: SandboxFacts | "off";
+  /** Where commands stand under these settings, which may be newer ones. */
+  at(
+    settings: BoxesOf,
+  ): { readonly place: BoxPlaces; readonly shell: ShellSettings; readonly writable: readonly string[] };
+  /** To be called before every turn: what is there to be protected is looked for anew. */
+  renew(): void;
+  close(): void;
+};
+type BoxPlaces = Pick<Place, "shellRefused" | "boxes">;
+
+const looked = new Map<string, Promise<WallsFound>>();
+
+/** What this machine has; looked for once. */
+function wallsFor({ policy, surroundings }: BoxesOf): Promise<WallsFound> {
+  const { backend } = policy.sandbox;
+  const folder = join(stateFolder(surroundings), "filters");
+  const key = JSON.stringify([backend, folder, policy.root]);
+  const found = looked.get(key) ??
+    findWalls({ backend, folder, self: selfCommand(), writable: [policy.root] });
+  looked.set(key, found);
+  return found;
+}
+
+/** Why no command can run here, and what to do; undefined where one can, as far as a look shows. */
+export async function sandboxFault(settings: BoxesOf): Promise<string | undefined> {
+  if (settings.policy.sandbox.mode === "off") return undefined;
+  const found = await wallsFor(settings);
+  return found.ok ? undefined : refusal(found.message);
+}
+
+function refusal(message: string): string {
+  return `${message}; a machine or user policy may say \`sandbox: {mode: "off"}\` to run commands without one`;
+}
+
+/** Whether boxes that were opened under one of the settings serve the other as well. */
+export function isSameGround({ policy: a }: BoxesOf, { policy: b }: BoxesOf): boolean {
+  return a.sandbox.mode === b.sandbox.mode && a.sandbox.backend === b.sandbox.backend && a.root === b.root;
+}
+
+/** Looks for walls and tries them. Never rejects: where there are none, every command is refused and says why. */
+export async function openBoxes(settings: BoxesOf): Promise<SessionBoxes> {
+  if (settings.policy.sandbox.mode === "off") return withoutBoxes();
+  const found = await wallsFor(settings);
+  if (!found.ok) {
+    return refusedBoxes({ mode: "required", backend: "none", reason: found.message }, refusal(found.message));
+  }
+  const { walls } = found;
+  const { backend } = walls;
+  let ground: Ground;
+  try {
+    ground = groundOf(settings);
+  } catch (error) {
+    const reason = `no private home or folder for temporary files can be made (${messageOf(error)})`;
+    return refusedBoxes({ mode: "required", backend, reason }, reason);
+  }
+  const tried = await tryOut(walls, settings, ground);
+  const reason = tried.failure === undefined
+    ? tried.holes.length === 0
+      ? undefined
+      : `a trial command got out of the sandbox: ${tried.holes.join(", ")}`
+    : `a trial command could not be run in the sandbox: ${tried.failure}`;
+  if (reason !== undefined) {
+    ground.close();
+    const probe = tried.failure === undefined ? "escaped" : "failed";
+    return refusedBoxes({ mode: "required", backend, probe, reason }, refusal(reason));
+  }
+  return boxesWith(walls, ground, { mode: "required", backend, probe: "held" });
+}
+
+type Ground = { readonly home: PrivateHome; readonly tmp: string; close(): void };
+
+function groundOf({ policy, surroundings }: BoxesOf): Ground {
+  const state = stateFolder(surroundings);
+  mkdirSync(state, { recursive: true, mode: 0o700 });
+  const config = surroundings.env["XDG_CONFIG_HOME"] ?? join(surroundings.home, ".config");
+  const git = [join(surroundings.home, ".gitconfig"), join(config, "git", "config")];
+  const home = privateHome(realpathSync(state), policy.root, git);
+  const tmp = realpathSync(mkdtempSync(join(tmpdir(), "writ-")));
+  return { home, tmp, close: () => rmSync(tmp, { recursive: true, force: true }) };
+}
+
+async function tryOut(walls: Walls, settings: BoxesOf, ground: Ground): Promise<Probe> {
+  const outside = realpathSync(stateFolder(settings.surroundings));
+  const box = boxOf(settings.policy.sandbox, defaultBox);
+  if (box === undefined) return { holes: [], failure: "there is no default box" };
+  // A policy may give commands the network or the state folder itself: that is no hole.
+  const plan: BoxPlan = {
+    ...planBox({ ...box, network: "none" }, siteOf(settings, ground, [])),
+    write: [ground.home.folder],
+  };
+  return await probe({ plan, walls }, {
+    cwd: ground.home.folder,
+    outside,
+    env: environmentOf(settings, ground, box, walls),
+  });
+}
+
+function boxesWith(walls: Walls, ground: Ground, facts: SandboxFacts): SessionBoxes {
+  const plans = new Map<string, BoxPlan>();
+  let protect: { readonly revision: string; readonly paths: readonly Protected[] } | undefined;
+  const siteNow = (settings: BoxesOf) => {
+    const { revision } = settings.policy;
+    if (protect?.revision !== revision) {
+      plans.clear();
+      protect = { revision, paths: protectedPaths(protectedSite(settings)) };
+    }
+    return siteOf(settings, ground, protect.paths);
+  };
+  const planned = (settings: BoxesOf, key: string, make: (site: BoxSite) => BoxPlan) => {
+    const site = siteNow(settings);
+    const plan = plans.get(key) ?? make(site);
+    plans.set(key, plan);
+    return plan;
+  };
+  return {
+    facts,
+    at(settings) {
+      const { sandbox } = settings.policy;
+      const enter: Boxes["enter"] = (name, more = []) => {
+        const box = boxOf(sandbox, name);
+        if (box === undefined) return { ok: false, ...missing(settings, name) };
+        if (box.off) return { ok: true, env: bareEnvironment(settings, box) };
+        const fault = boxFault(box, walls);
+        if (fault !== undefined) return { ok: false, code: "box_unavailable", message: fault };
+        const plan = planned(settings, JSON.stringify([name, more]), (site) => planBox(box, site, more));
+        return { ok: true, env: environmentOf(settings, ground, box, walls), box: { plan, walls } };
+      };
+      const entered = enter(defaultBox);
+      return {
+        place: { boxes: sandbox.boxes },
+        shell: {
+          ...limitsOf(settings.policy),
+          env: entered.ok ? entered.env : {},
+          boxes: {
+            enter,
+            look: () => ({
+              ok: true,
+              env: entered.ok ? entered.env : {},
+              box: { plan: planned(settings, "git", planLook), walls },
+            }),
+            lack(name, output) {
+              const box = boxOf(sandbox, name);
+              return box === undefined ? undefined : boxLack(output, box, sandbox.boxes, {
+                hidden: shownHidden(sandbox.hide, settings.surroundings.home),
+                locked: walls.backend === "landlock",
+              });
+            },
+          },
+        },
+        writable: [settings.policy.root, ground.home.folder, ground.tmp],
+      };
+    },
+    renew() {
+      protect = undefined;
+    },
+    close: ground.close,
+  };
+}
+
+function refusedBoxes(facts: SandboxFacts, reason: string): SessionBoxes {
+  const refused: Entered = { ok: false, code: "sandbox_unavailable", message: reason };
+  return {
+    facts,
+    at(settings) {
+      const { sandbox, root } = settings.policy;
+      const enter: Boxes["enter"] = (name) => {
+        const box = boxOf(sandbox, name);
+        if (box === undefined) return { ok: false, ...missing(settings, name) };
+        return box.off ? { ok: true, env: bareEnvironment(settings, box) } : refused;
+      };
+      const open = sandbox.boxes.filter((b) => b.off === true).map((b) => `\`${b.name}\``);
+      return {
+        place: {
+          boxes: sandbox.boxes,
+          shellRefused: open.length === 0
+            ? reason
+            : `${reason}; without a sandbox runs: box ${open.join(", ")}`,
+        },
+        shell: {
+          ...limitsOf(settings.policy),
+          env: bareEnvironment(settings, undefined),
+          boxes: { enter, look: () => refused, lack: () => undefined },
+        },
+        writable: [root],
+      };
+    },
+    renew() {},
+    close() {},
+  };
+}
+
+function withoutBoxes(): SessionBoxes {
+  return {
+    facts: "off",
+    at(settings) {
+      const { sandbox, root } = settings.policy;
+      const env = bareEnvironment(settings, undefined);
+      return {
+        place: { boxes: sandbox.boxes },
+        shell: {
+          ...limitsOf(settings.policy),
+          env,
+          boxes: {
+            enter(name) {
+              const box = boxOf(sandbox, name);
+              return box === undefined
+                ? { ok: false, ...missing(settings, name) }
+                : { ok: true, env: bareEnvironment(settings, box) };
+            },
+            look: () => ({ ok: true, env }),
+            lack: () => undefined,
+          },
+        },
+        writable: [root],
+      };
+    },
+    renew() {},
+    close() {},
+  };
+}
+
+function missing({ policy }: BoxesOf, name: string): { readonly code: string; readonly message: string } {
+  return unknownBox(policy.sandbox.boxes, name) ??
+    { code: "unknown_box", message: `there is no box \`${name}\`` };
+}
+
+// Landlock cannot tell one socket of the host from another one.
+function boxFault(box: FullBox, walls: Walls): string | undefined {
+  if (walls.backend === "bwrap" || box.sockets.length === 0) return undefined;
+  return `the box \`${box.name}\` names sockets, and without bubblewrap none can be opened alone; install bubblewrap, or take \`sockets\` out of the box`;
+}
+
+function limitsOf({ tools }: Policy): Omit<ShellSettings, "env" | "boxes"> {
+  const { timeoutMs, maxTimeoutMs, maxOutput } = tools.shell;
+  return { timeoutMs, maxTimeoutMs, maxOutput };
+}
+
+/** Of a command that runs as Writ itself does. */
+function bareEnvironment({ policy, surroundings }: BoxesOf, box: FullBox | undefined): Environment {
+  return childEnvironment(surroundings.env, {
+    allow: [...policy.shellEnv, ...box?.env ?? []],
+    home: surroundings.home,
+    tmp: tmpdir(),
+    writable: [policy.root],
+  });
+}
+
+function environmentOf(settings: BoxesOf, ground: Ground, box: FullBox, walls: Walls): Environment {
+  const { policy, surroundings } = settings;
+  const env = childEnvironment(surroundings.env, {
+    allow: [...policy.shellEnv, ...box.env],
+    home: ground.home.folder,
+    // The same folder, by the name under which everything looks for it.
+    tmp: walls.backend === "bwrap" ? "/tmp" : ground.tmp,
+    writable: [policy.root, ground.home.folder, ground.tmp],
+  });
+  return {
+    ...toolVariables(toolsOf(settings), realOr(surroundings.home)),
+    ...env,
+    GIT_CONFIG_GLOBAL: ground.home.gitConfig,
+  };
+}
+
+function toolsOf({ policy, surroundings }: BoxesOf): readonly string[] {
+  const { PATH = "" } = childEnvironment(surroundings.env, {
+    allow: policy.shellEnv,
+    home: surroundings.home,
+    tmp: "/tmp",
+    writable: [policy.root],
+  });
+  return toolFolders(PATH, realOr(surroundings.home));
+}
+
+function siteOf(settings: BoxesOf, ground: Ground, protect: readonly Protected[]): BoxSite {
+  const { policy, surroundings } = settings;
+  const keys = [policy.model.apiKey, ...policy.skills.secrets.map((s) => s.source)].flatMap(fileOf);
+  return {
+    root: policy.root,
+    home: realOr(surroundings.home),
+    gitFolders: outerGit(policy.root),
+    tools: toolsOf(settings),
+    privateHome: ground.home,
+    tmp: ground.tmp,
+    hide: [
+      ...policy.sandbox.hide,
+      stateFolder(surroundings),
+      userFolder(surroundings),
+      machineFolder(surroundings),
+      sessionsFolder(surroundings, policy.auditDir),
+      ...keys,
+      ...secretFiles(policy.mcpServers),
+    ],
+    protect,
+    limits: policy.sandbox.limits,
+    env: surroundings.env,
+  };
+}
+
+function fileOf(source: KeySource): readonly string[] {
+  return "file" in source ? [source.file] : [];
+}
+
+// The folder that all worktrees share holds that of each; what lies in the workspace is there with it.
+function outerGit(root: string): readonly string[] {
+  const folders = gitFoldersOf(root).filter((folder) => !isWithin(folder, root));
+  return folders.filter((folder) => !folders.some((other) => other !== folder && isWithin(folder, other)));
+}
+
+function protectedSite({ policy, surroundings }: BoxesOf): Parameters<typeof protectedPaths>[0] {
+  const { root } = policy;
+  const inRoot = (path: string) => isWithin(path, root) && path !== root;
+  return {
+    root,
+    gitFolders: gitFoldersOf(root),
+    named: [
+      { path: join(root, ".writ"), folder: true },
+      ...[
+        ...skillFolders("project", surroundings, root),
+        ...policy.skills.sources.flatMap((s) => s.kind === "path" ? [s.path] : []),
+      ]
+        .filter(inRoot).map((path) => ({ path, folder: true })),
+      ...[...policy.instructions, "AGENTS.md"].map((name) => ({ path: join(root, name), folder: false })),
+      ...policy.files.filter(({ path }) => inRoot(path)).map(({ path }) => ({ path, folder: false })),
+      ...policy.protect.filter((p) => p.literal).flatMap(({ source }) => {
+        const made = absoluteGlob(source, { root, home: surroundings.home });
+        return "error" in made || !inRoot(made.prefix) ? [] : [{ path: made.prefix, folder: false }];
+      }),
+    ].filter(({ path }) => dirname(path) !== path),
+    isProtected: (path) => policy.protect.some((p) => p.pattern.test(path)),
+  };
+}
+
+// As a command may write them.
+function shownHidden(hide: readonly string[], home: string): readonly string[] {
+  return hide.flatMap((path) => isWithin(path, home) ? [path, `~${path.slice(home.length)}`] : [path]);
+}
