@@ -1,6 +1,6 @@
 // The composition root: settings and options → a session that can take turns. Everything is put together here, by hand.
 import { randomBytes } from "node:crypto";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { Agent } from "../agent/agent.ts";
 import { forceSkills } from "../agent/force.ts";
 import { openSession as recordOpening, replay } from "../agent/open.ts";
@@ -12,10 +12,10 @@ import { sameReach } from "../core/model_choice.ts";
 import type { ModelSettings } from "../core/policy.ts";
 import type { Loaded, Problem } from "../core/problem.ts";
 import type { SessionState } from "../core/session.ts";
-import { sessionsFolder } from "../load/locate.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { beforeImages } from "../store/before_images.ts";
-import { createLog, listSessions, type Opened, readFirstEvent, resumeLog } from "../store/session_log.ts";
+import { listSessions, logPath, readFirstEvent } from "../store/session_files.ts";
+import { createLog, type Opened, resumeLog } from "../store/session_log.ts";
 import { makeAgent } from "./agent_parts.ts";
 import { isSameGround, openBoxes, type SessionBoxes } from "./boxes.ts";
 import { catalogNews, differs, omissions, recordNews } from "./catalog_news.ts";
@@ -26,6 +26,7 @@ import type { ScriptReply } from "../provider/script.ts";
 import type { SessionRef } from "./result.ts";
 import { openServers, type SessionServers } from "./mcp_servers.ts";
 import { collectSecrets, type Secrets } from "./secrets.ts";
+import { openStore, sessionFolder, type SessionStore } from "./session_store.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
 
@@ -78,25 +79,28 @@ export async function openSession(
 ): Promise<Loaded<Session>> {
   const missing = missingForced(settings.policy, catalog);
   if (missing.length > 0) return { ok: false, problems: missing };
-  const dir = sessionsFolder(settings.surroundings, settings.policy.auditDir);
-  let opened: Opened & { readonly id: string };
+  const at = await openStore(settings);
+  if (!at.ok) return at;
+  let opened: OpenedSession;
   try {
-    opened = openLog(dir, settings, options);
+    opened = await openLog(at.value, settings, options);
   } catch (error) {
     return refusedLog(error);
   }
   try {
     return await start(context, settings, options, catalog, opened);
   } catch (error) {
-    giveBack(opened);
+    await giveBack(opened);
     return refusedLog(error);
   }
 }
 
+type OpenedSession = Opened & { readonly id: string; readonly at: SessionStore };
+
 // A session in which nothing ran leaves nothing behind; one that was there before stays.
-function giveBack({ log, events }: Opened): void {
-  if (events.length === 0) log.discard();
-  else log.close();
+async function giveBack({ log, events }: Opened): Promise<void> {
+  if (events.length === 0) await log.discard();
+  else await log.close();
 }
 
 function refusedLog(error: unknown): Loaded<never> {
@@ -109,22 +113,23 @@ async function start(
   settings: Settings,
   options: SessionOptions,
   found: LoadedCatalog,
-  opened: Opened & { readonly id: string },
+  opened: OpenedSession,
 ): Promise<Loaded<Session>> {
-  const refuse = (problems: readonly Problem[]): Loaded<Session> => {
-    giveBack(opened);
+  const refuse: Refuse = async (problems) => {
+    await giveBack(opened);
     return { ok: false, problems };
   };
   const initial = replay(opened.events);
   const secrets = collectSecrets(context.host.env, options.fixed?.aliases ?? []);
   secrets.use(settings.policy);
+  if (opened.at.key !== undefined) secrets.add(opened.at.key);
   const elsewhere = resumedElsewhere(
     settings,
     secrets.redact(settings.policy.root),
     userOf(context, options),
     initial.facts,
   );
-  if (elsewhere !== undefined) return refuse([elsewhere]);
+  if (elsewhere !== undefined) return await refuse([elsewhere]);
   const boxes = await openBoxes(settings);
   const servers = await openServers(context, settings, { onKey: secrets.add, redact: secrets.redact, boxes });
   if (!servers.ok) {
@@ -135,7 +140,7 @@ async function start(
   try {
     const catalog = servers.value.lacking.size === 0 ? found : loadCatalog(settings, servers.value.lacking);
     const missing = missingForced(settings.policy, catalog);
-    started = missing.length > 0 ? refuse(missing) : await begin(context, settings, options, {
+    started = missing.length > 0 ? await refuse(missing) : await begin(context, settings, options, {
       catalog,
       opened,
       initial,
@@ -153,15 +158,17 @@ async function start(
   }
 }
 
+type Refuse = (problems: readonly Problem[]) => Promise<Loaded<Session>>;
+
 /** What a session stands on when its servers are there. */
 type Ground = {
   readonly catalog: LoadedCatalog;
-  readonly opened: Opened & { readonly id: string };
+  readonly opened: OpenedSession;
   readonly initial: SessionState;
   readonly secrets: Secrets;
   readonly servers: SessionServers;
   readonly boxes: SessionBoxes;
-  refuse(problems: readonly Problem[]): Loaded<Session>;
+  readonly refuse: Refuse;
 };
 
 async function begin(
@@ -181,21 +188,21 @@ async function begin(
     listeners: options.listeners,
   });
   const site = {
-    forks: forkLogs(dirname(dirname(opened.log.path)), {
+    forks: forkLogs(opened.at, {
       clock: options.fixed?.clock ?? systemClock,
       redact: secrets.redactValue,
       listeners: options.listeners,
     }),
     onKey: secrets.add,
     redact: secrets.redact,
-    keepBefore: beforeImages(join(dirname(opened.log.path), "before")),
+    keepBefore: beforeImages(join(sessionFolder(opened.at, opened.id), "before")),
     boxes,
   };
   const made = await makeAgent(context, settings, options, catalog, recorder, {
     ...site,
     serverTools: servers.tools,
   });
-  if (!made.ok) return refuse(made.problems);
+  if (!made.ok) return await refuse(made.problems);
   let agent = made.value;
   let current = { settings, catalog };
   const problems = await recordOpening(agent, {
@@ -205,10 +212,11 @@ async function begin(
     skillFaults: [...servers.faults, ...catalog.errors],
     omitted: omissions(agent.shown, settings.policy),
   });
-  if (problems.length > 0) return refuse(problems);
+  if (problems.length > 0) return await refuse(problems);
+  const path = logPath(opened.at.dir, opened.id);
   const session: Session = {
     id: opened.id,
-    logPath: opened.log.path,
+    logPath: path,
     get agent() {
       return agent;
     },
@@ -277,13 +285,13 @@ async function begin(
     },
     ref: () => ({
       id: opened.id,
-      log: opened.log.path,
+      log: path,
       seq: recorder.state.seq,
       hash: recorder.state.hash,
       skills: Object.keys(recorder.state.recent),
     }),
     async close() {
-      opened.log.close();
+      await opened.log.close();
       await servers.close();
       boxes.close();
     },
@@ -291,11 +299,16 @@ async function begin(
   return { ok: true, value: session, problems: [] };
 }
 
-function openLog(dir: string, settings: Settings, options: SessionOptions): Opened & { readonly id: string } {
-  const id = options.resume ?? (options.continue === true ? newestOf(dir, settings.policy.root) : undefined);
-  if (id !== undefined) return { ...resumeLog(dir, id), id };
+async function openLog(
+  at: SessionStore,
+  settings: Settings,
+  options: SessionOptions,
+): Promise<OpenedSession> {
+  const id = options.resume ??
+    (options.continue === true ? newestOf(at.dir, settings.policy.root) : undefined);
+  if (id !== undefined) return { ...await resumeLog(at.store, id, at.anchor), id, at };
   const fresh = options.fixed?.session ?? newSessionId();
-  return { ...createLog(dir, fresh), id: fresh };
+  return { ...await createLog(at.store, fresh, at.anchor), id: fresh, at };
 }
 
 function newestOf(dir: string, root: string): string {

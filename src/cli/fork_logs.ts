@@ -1,29 +1,30 @@
-// Logs of forks on disk: sessions of their own in the folder of the session that they belong to.
+// Logs of forks: sessions of their own in the store of the session that they belong to.
 import type { ForkLog, ForkLogs } from "../agent/agent.ts";
 import { replay } from "../agent/open.ts";
 import { LogFailure } from "../agent/ports.ts";
 import { createRecorder, type RecorderParts } from "../agent/recorder.ts";
 import { emptySession } from "../core/session.ts";
 import { createLog, resumeLog } from "../store/session_log.ts";
+import type { SessionStore } from "./session_store.ts";
 
-/** `dir` holds one folder a session. What is recorded is redacted and told as that of the session itself. */
+/** What is recorded is redacted and told as that of the session itself. */
 export function forkLogs(
-  dir: string,
+  { store, anchor }: Pick<SessionStore, "store" | "anchor">,
   parts: Pick<RecorderParts, "clock" | "redact" | "listeners">,
 ): ForkLogs {
   return {
     async create(session, tell): Promise<ForkLog> {
-      const { log } = createLog(dir, session);
+      const { log } = await createLog(store, session, anchor);
       const listeners = [tell, ...parts.listeners];
       const recorder = createRecorder({ ...parts, log, session, initial: emptySession, listeners });
-      return { recorder, close: async () => log.close() };
+      return { recorder, close: () => log.close() };
     },
     async reopen(session) {
       try {
-        const { log, events, recovered } = resumeLog(dir, session);
+        const { log, events, recovered } = await resumeLog(store, session, anchor);
         const recorder = createRecorder({ ...parts, log, session, initial: replay(events) });
         if (recovered !== undefined) recorder.emit("session.recovered", recovered);
-        return { recorder, close: async () => log.close() };
+        return { recorder, close: () => log.close() };
       } catch (error) {
         // Damaged, or never written: `writ session verify` says which. The session around it can go on.
         if (error instanceof LogFailure) return undefined;

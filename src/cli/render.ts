@@ -98,11 +98,7 @@ export function renderEvent(event: Event, paint: Output["paint"]): readonly stri
     case "limit.reached":
       return [paint.yellow(`◇ limit ${event.data.limit}: ${event.data.value} of ${event.data.cap}`)];
     case "session.recovered":
-      return [
-        paint.yellow(
-          `◇ the log ended within a write; ${event.data.bytes} bytes were saved as ${event.data.savedAs}`,
-        ),
-      ];
+      return [paint.yellow(recoveredLine(event.data))];
     default:
       return [];
   }
@@ -119,6 +115,13 @@ function showTrigger(trigger: Trigger): string {
     case "model":
       return "chosen by the model";
   }
+}
+
+function recoveredLine({ bytes, savedAs, lost }: EventData["session.recovered"]): string {
+  const gone = lost === undefined
+    ? ""
+    : `; ${plural(lost, "event")} that had been recorded ${lost === 1 ? "is" : "are"} gone`;
+  return `◇ the log was mended: ${bytes} bytes were saved as ${line(savedAs)}${gone}`;
 }
 
 function showArgs(args: unknown): string {

@@ -172,6 +172,16 @@ export type Policy = {
     readonly patterns: readonly Pattern[];
   };
   readonly auditDir?: string;
+  readonly audit: AuditSettings;
+};
+
+export type AuditSettings = {
+  /** Days after its last event from which a log may be pruned. */
+  readonly keepDays?: number;
+  /** A file that gets one line for every turn that ends. */
+  readonly heads?: string;
+  /** Signs what a log had come to at the end of a turn. */
+  readonly key?: KeySource;
 };
 
 /** What each layer falls back to when no layer votes. */

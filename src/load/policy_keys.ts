@@ -8,9 +8,6 @@ type KeyPattern = { readonly path: string; readonly when?: (value: unknown) => b
 export const notInThisVersion: readonly KeyPattern[] = [
   { path: "model.provider", when: (value) => value === "replay" },
   { path: "model.cassette" },
-  { path: "audit.keep" },
-  { path: "audit.heads" },
-  { path: "audit.key" },
   { path: "output" },
   { path: "server" },
 ];

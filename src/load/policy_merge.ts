@@ -11,6 +11,7 @@ import { builtins, enableableTools } from "../core/tool_names.ts";
 import { parseDuration, showDuration } from "./duration.ts";
 import { resolvePath } from "./locate.ts";
 import { lazyPattern } from "./pattern.ts";
+import { mergeAudit } from "./policy_audit.ts";
 import type { PolicyFile } from "./policy_file.ts";
 import { compileForced, type ForcedParts, unreachableVerdicts } from "./policy_forced.ts";
 import { compileServers, secretFiles } from "./policy_mcp.ts";
@@ -25,6 +26,7 @@ import {
   mapOf,
   type Origin,
   perLayer,
+  placedPath,
   policyLayers,
   type Settings,
   strictestOf,
@@ -88,6 +90,7 @@ export function mergePolicy(input: MergeInput): MergeResult {
     ...mcpServers.flatMap(({ box, at }) => box === undefined ? [] : [{ box, at }]),
   ]));
   const auditDir = placedPath(settings, "audit.dir", input.home);
+  const audit = mergeAudit(settings, input.home);
   const policy: Policy = {
     ...(name === undefined ? {} : { name }),
     revision: input.revision,
@@ -102,6 +105,8 @@ export function mergePolicy(input: MergeInput): MergeResult {
       fileOf(model.apiKey),
       ...skills.secrets.map((s) => fileOf(s.source)),
       auditDir,
+      audit.heads,
+      audit.key === undefined ? undefined : fileOf(audit.key),
       ...secretFiles(mcpServers),
     ]),
     instructions,
@@ -113,6 +118,7 @@ export function mergePolicy(input: MergeInput): MergeResult {
     askTimeoutMs: leastOf(settings, "permissions.ask_timeout", "5m", milliseconds) ?? 0,
     redact: mergeRedact(settings),
     ...(auditDir === undefined ? {} : { auditDir }),
+    audit,
   };
   const problems = inOrder(settings.problems, files);
   const merged: Merged = {
@@ -145,16 +151,6 @@ function milliseconds(text: string): number {
   const ms = parseDuration(text);
   if (ms === undefined) throw new Error(`duration ${text} passed the schema`);
   return ms;
-}
-
-function placedPath<P extends "audit.dir" | "model.script">(
-  settings: Settings,
-  key: P,
-  home: string,
-): string | undefined {
-  const path = firstOf(settings, key) as string | undefined;
-  const file = perLayer(settings, key)[0]?.at.file;
-  return path === undefined || file === undefined ? undefined : resolvePath(path, { file, home });
 }
 
 function mergeModel(settings: Settings, home: string): ModelSettings {

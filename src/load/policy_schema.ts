@@ -331,9 +331,12 @@ const secrets = mapping({
 const audit = mapping({
   dir: key(text, "folder of the session logs; default in the user's state folder"),
   on_failure: key(oneOf(["stop"]), "what happens when the log cannot be written"),
-  keep: key(retention, "how long logs are kept"),
-  heads: key(text, "file that gets one line per turn"),
-  key: key(keySource, "key that signs the chain"),
+  keep: key(retention, "age from which `writ session prune` removes a log; nothing is removed by itself"),
+  heads: key(text, "file that gets one line at the end of every turn, for what ships logs elsewhere"),
+  key: key(
+    keySource,
+    "key that signs every head, so that only who has it can rewrite a log: `{env: NAME}`, `{file: PATH}` or `{command: [PROGRAM, …]}`",
+  ),
 });
 const output = mapping({
   schema: key(text, "JSON Schema of the answer"),

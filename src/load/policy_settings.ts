@@ -5,6 +5,7 @@ import type { Json } from "../core/message.ts";
 import { type Position, type Problem, showPosition } from "../core/problem.ts";
 import { canonicalJson } from "../core/text.ts";
 import { showFound, showPath } from "./check_value.ts";
+import { resolvePath } from "./locate.ts";
 import type { PolicyFile, PolicyLayer } from "./policy_file.ts";
 import type { PolicyData } from "./policy_schema.ts";
 
@@ -52,6 +53,17 @@ export function firstOf<P extends string>(settings: Settings, key: P, fallback?:
   const [first, ...others] = perLayer(settings, key);
   for (const other of others) if (first !== undefined) noEffect(settings, key, other, first);
   return record(settings, key, first, fallback);
+}
+
+/** The path at a key, which starts at the folder of the file that sets it. */
+export function placedPath<P extends "audit.dir" | "audit.heads" | "model.script">(
+  settings: Settings,
+  key: P,
+  home: string,
+): string | undefined {
+  const path = firstOf(settings, key) as string | undefined;
+  const file = perLayer(settings, key)[0]?.at.file;
+  return path === undefined || file === undefined ? undefined : resolvePath(path, { file, home });
 }
 
 /**

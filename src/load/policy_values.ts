@@ -31,6 +31,7 @@ const checks: readonly {
   readonly fault: (path: YamlPath, value: unknown) => KeyFault | undefined;
 }[] = [
   { path: "model.api_key", fault: keySourceFault },
+  { path: "audit.key", fault: keySourceFault },
   { path: "skills.secrets.*.*", fault: (path, value) => keySourceFault(path, value) ?? secretFault(path) },
   { path: "model.headers.*", fault: headerFault },
   { path: "model.request.*", fault: requestFault },

@@ -3,7 +3,7 @@ import { LogFailure } from "../agent/ports.ts";
 import type { Event } from "../core/event.ts";
 import { firstHash } from "../core/session.ts";
 import { checkChain } from "./chain.ts";
-import { logPath, readLog } from "./session_log.ts";
+import { logPath, readLog } from "./session_files.ts";
 
 /** What does not hold of the links that this log, itself sound, has to others in `dir`; empty when all hold. */
 export function linkFaults(dir: string, events: readonly Event[]): readonly string[] {

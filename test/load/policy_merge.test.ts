@@ -98,6 +98,7 @@ describe("mergePolicy() without files", () => {
       mcpServers: [],
       askTimeoutMs: 300_000,
       redact: { builtin: true, env: [], patterns: [] },
+      audit: {},
     });
   });
   test("says that they are", () => {
@@ -186,15 +187,16 @@ describe("mergePolicy()", () => {
     {
       name: "paths start at their file, at home, or are absolute",
       texts: [
-        ["machine", "audit: {dir: ../logs}"],
+        ["machine", "audit: {dir: ../logs, heads: ../heads.jsonl, key: {file: ~/audit.key}, keep: 90d}"],
         [
           "user",
           "model: {api_key: {file: ~/key}}\nskills: {sources: [user, {path: s}, {path: /opt/s, tier: project}]}",
         ],
       ],
-      pick: (p) => [p.auditDir, p.model.apiKey, plain(p.skills.sources)],
+      pick: (p) => [p.auditDir, p.audit, p.model.apiKey, plain(p.skills.sources)],
       expected: [
         "/conf/logs",
+        { keepDays: 90, heads: "/conf/heads.jsonl", key: { file: "/home/u/audit.key" } },
         { file: "/home/u/key" },
         [
           { kind: "tier", tier: "user" },

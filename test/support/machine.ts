@@ -16,7 +16,7 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import type { Event, EventOf, EventType } from "../../src/core/event.ts";
 import { checkChain } from "../../src/store/chain.ts";
-import { listSessions } from "../../src/store/session_log.ts";
+import { listSessions } from "../../src/store/session_files.ts";
 import { binary } from "./runtimes.ts";
 
 export type Env = { readonly [name: string]: string };

@@ -8,7 +8,7 @@ import type { Event } from "../../core/event.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { messageOf } from "../../core/thrown.ts";
 import { checkChain } from "../../store/chain.ts";
-import { readLog } from "../../store/session_log.ts";
+import { readLog } from "../../store/session_files.ts";
 import { nobody, terminalApprover } from "../approver.ts";
 import { loadCatalog } from "../catalog.ts";
 import type { CommandModule, Context } from "../command.ts";

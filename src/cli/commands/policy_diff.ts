@@ -15,7 +15,7 @@ import { canonicalJson, escapeLine } from "../../core/text.ts";
 import { compileAllowedTool } from "../../load/allowed_tool.ts";
 import { sessionsFolder } from "../../load/locate.ts";
 import { checkChain } from "../../store/chain.ts";
-import { logPath, readLog } from "../../store/session_log.ts";
+import { logPath, readLog } from "../../store/session_files.ts";
 import { checkArguments } from "../../tools/arguments.ts";
 import { mainArgument } from "../../core/tool_names.ts";
 import { builtinTools } from "../../tools/registry.ts";

@@ -10,7 +10,7 @@ import { escapeLine, escapeTerminal } from "../../core/text.ts";
 import { sessionsFolder } from "../../load/locate.ts";
 import { type ChainReport, checkChain } from "../../store/chain.ts";
 import { forksOf, linkFaults } from "../../store/fork_links.ts";
-import { listSessions, logPath, readFirstEvent, readLog } from "../../store/session_log.ts";
+import { listSessions, logPath, readFirstEvent, readLog } from "../../store/session_files.ts";
 import {
   type CommandModule,
   type Context,
