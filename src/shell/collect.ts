@@ -12,6 +12,7 @@ import {
   type Assignment,
   type Command,
   type CommandNode,
+  endsOpen,
   everyNode,
   forEachChild,
   type ParsedScript,
@@ -368,6 +369,7 @@ function addInner(at: Context, inner: Inner): void {
     const input = at.input === undefined ? {} : { input: at.input };
     return addPart(deeper, { words: inner.words, assignments: inner.assignments, text, ...input });
   }
+  if (endsOpen(inner.text)) addInner(at, { kind: "script", text: inner.text.slice(0, -1) });
   const script = parseScript(inner.text);
   // A text that is no shell source runs nothing, or only what stands before the fault.
   const faults = out.faults.length;
@@ -489,7 +491,7 @@ function descend(node: SyntaxNode, at: Context): void {
       message: "the command is not valid bash: a here-document has no end",
     });
   }
-  if (node.type === "Redirect" && /^[<>]&$/.test(node.operator) && /^-./.test(node.target?.text ?? "")) {
+  if (node.type === "Redirect" && /^[<>]&$/.test(node.operator) && /^-./s.test(node.target?.text ?? "")) {
     at.out.faults.push(unclear(textOf(node, at)));
   }
   if (commentTouches(node, at.source)) at.out.faults.push(unclear(textOf(node, at)));

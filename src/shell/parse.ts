@@ -5,7 +5,7 @@ import { byteLength } from "../core/text.ts";
 import { collect } from "./collect.ts";
 import { excess } from "./effort.ts";
 import type { Fault, FoundOperand, OpenedFile } from "./found.ts";
-import { type ParsedScript, parseScript } from "./syntax.ts";
+import { endsOpen, type ParsedScript, parseScript } from "./syntax.ts";
 
 export type ShellText = {
   /** Simple commands in the order of the text, those inside a command after it. */
@@ -84,6 +84,12 @@ function textFault(command: string): Fault | undefined {
     return {
       code: "unclear_syntax",
       message: "a line is continued within an operator or right after a `$`; put the line break elsewhere",
+    };
+  }
+  if (endsOpen(command)) {
+    return {
+      code: "unclear_syntax",
+      message: "the command ends with a backslash; take it away, or quote it",
     };
   }
   if (!command.isWellFormed()) return { code: "not_unicode", message: "the command is not valid Unicode" };

@@ -40,6 +40,13 @@ export function everyNode(root: SyntaxNode, holds: (node: SyntaxNode, depth: num
   return true;
 }
 
+/** Whether a backslash ends the source: bash drops it when a quoted line break came before, else it stays in the word. */
+export function endsOpen(source: string): boolean {
+  let count = 0;
+  while (source[source.length - 1 - count] === "\\") count++;
+  return count % 2 === 1;
+}
+
 /** Parses bash source; never throws. Faults are in `errors` of the script, and of scripts nested in it. */
 export function parseScript(source: string): ParsedScript {
   return parse(source);

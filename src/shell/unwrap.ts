@@ -51,10 +51,15 @@ function unwrapWords(program: string, words: readonly Shape[]): Wrapped {
   return { inner: options };
 }
 
-// `$X rm y` is `rm y` when the variable is empty or names a wrapper.
+// `$X rm y` is `rm y` when the variable is empty or names a wrapper, and `eval$X y` is `eval y`.
 function afterUnknownProgram(words: readonly Shape[]): readonly Inner[] {
-  if (words[0]?.blur?.many !== true || words.length < 2) return [];
-  return [command(words.slice(1))];
+  const [first, ...others] = words;
+  const known = first?.blur?.pieces.join("") ?? "";
+  const emptied = known === "" || first?.blur?.glob === true
+    ? []
+    : [command([{ text: known, path: known }, ...others])];
+  if (first?.blur?.many !== true || others.length === 0) return emptied;
+  return [command(others), ...emptied];
 }
 
 function unwrapBuiltin(program: string, words: readonly Shape[]): Wrapped | undefined {

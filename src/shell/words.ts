@@ -228,7 +228,7 @@ function add(draft: Draft, part: WordPart, inQuotes: boolean): void {
         `${quoted(part.text)} runs a command`,
       );
     case "ArithmeticExpansion":
-      return hole(draft, part.text, false, computed(part.text));
+      return hole(draft, part.text, part.text.startsWith("$[") && hasBraces(part.text), computed(part.text));
     case "ExtendedGlob":
       return hole(draft, part.text, true, `${quoted(part.text)} is an extended pattern`);
     case "BraceExpansion":
@@ -244,7 +244,11 @@ function isSureEscape({ text, value }: Extract<WordPart, { type: "AnsiCQuoted" }
 
 /** Quotes inside an expansion inside quotes: to bash's brace expansion the inner ones end the outer ones. */
 function opensBraces(expansion: string): boolean {
-  return expansion.includes('"') && /\{[^]*(,|\.\.)/.test(expansion.slice(2));
+  return expansion.includes('"') && hasBraces(expansion);
+}
+
+function hasBraces(expansion: string): boolean {
+  return /\{[^]*(,|\.\.)/.test(expansion.slice(2));
 }
 
 /** Quotes inside backquotes inside quotes: to bash's brace expansion the inner ones end the outer ones. */

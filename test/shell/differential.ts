@@ -25,6 +25,7 @@ export const seeds: readonly string[] = [
   "aa <<-E\n\tx $(bb)\n\tE\ncc",
   'aa <<< "$(bb c)" dd',
   "aa 2>&1 >o 3<&0 &>p 4>&- <<<x bb",
+  "eval$x 'aa $(bb)'; cc$[{1,2}+1] d",
   "x='$(aa b)'; cc >&$x; dd >&1; ee >&\"$x\"",
   ">&o aa b; <>o cc; >|o dd; &>>o ee",
   "if aa; then bb; elif cc; then dd; else ee; fi >o",
