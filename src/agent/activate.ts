@@ -36,7 +36,7 @@ export async function activate(agent: Agent, activation: Activation): Promise<Ac
 export async function prepareSkill(
   agent: Agent,
   activation: Activation,
-  active: readonly ActiveSkill[],
+  active: readonly Pick<ActiveSkill, "name" | "forced" | "body">[],
 ): Promise<PreparedSkill | Extract<ActivationResult, { readonly ok: false }>> {
   const { skill } = activation;
   const read = await readBody(agent, skill);
@@ -103,6 +103,6 @@ export async function readBody(agent: Agent, skill: Skill): Promise<SkillBodyRes
   return last === undefined || read.code !== "skill_unreadable" ? read : last;
 }
 
-function usedTokens(active: readonly ActiveSkill[]): number {
+function usedTokens(active: readonly Pick<ActiveSkill, "body">[]): number {
   return active.reduce((total, s) => total + estimateTokens(s.body), 0);
 }

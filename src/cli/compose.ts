@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Agent } from "../agent/agent.ts";
-import { forceSkills } from "../agent/force.ts";
+import { prepareForced, recordForced } from "../agent/force.ts";
 import { openSession as recordOpening, replay } from "../agent/open.ts";
 import { type Approver, type Clock, LogFailure, type Network } from "../agent/ports.ts";
 import { createRecorder } from "../agent/recorder.ts";
@@ -60,7 +60,8 @@ export type Session = {
   readonly agent: Agent;
   /**
    * To be called before every turn but the first: takes the settings as they are now and looks for skills anew. What is
-   * different is recorded, and told to the model in the turn that follows. Problems mean that the old ones stay.
+   * different is recorded, and told to the model in the turn that follows. Problems mean that the old ones stay whole, that
+   * nothing was recorded, and that the next call tries again.
    */
   adopt(settings: Settings): Promise<readonly Problem[]>;
   /** Another model for the turns to come, reached as the one before. */
@@ -241,7 +242,7 @@ async function begin(
         return problems;
       };
       const nextCatalog = loadCatalog(next, nextServers.lacking);
-      if (sameText && !differs(current.catalog, nextCatalog)) return [];
+      if (sameText && !differs(current.catalog, nextCatalog)) return await leave([]);
       const missing = missingForced(next.policy, nextCatalog);
       if (missing.length > 0) return await leave(missing);
       const remade = await makeAgent(context, next, options, nextCatalog, recorder, {
@@ -249,22 +250,9 @@ async function begin(
         serverTools: nextServers.tools,
       });
       if (!remade.ok) return await leave(remade.problems);
-      if (changed) {
-        secrets.use(next.policy);
-        recorder.emit("policy.changed", { from: agent.policy.revision, to: next.policy.revision });
-      }
-      if (!kept) {
-        for (const fault of nextServers.faults) recorder.emit("skill.registry_error", fault);
-        await servers.close();
-        servers = nextServers;
-      }
-      if (!sameWalls) boxes.close();
-      boxes = nextBoxes;
       const sameModel = sameReach(next.policy.model, agent.policy.model);
       const news = catalogNews(agent, remade.value, sameText ? "kept" : "new");
-      recordNews(recorder, news, current.catalog, nextCatalog);
-      current = { settings: next, catalog: nextCatalog };
-      agent = {
+      const successor: Agent = {
         ...remade.value,
         // What the model was told first is not told again in other words: the requests before stay its beginning.
         ...(sameText ? { stable: agent.stable } : {}),
@@ -276,7 +264,24 @@ async function begin(
         lastBodies: agent.lastBodies,
         installed: agent.installed,
       };
-      return await forceSkills(agent);
+      const forced = await prepareForced(successor);
+      if (!forced.ok) return await leave(forced.problems);
+      if (changed) {
+        secrets.use(next.policy);
+        recorder.emit("policy.changed", { from: agent.policy.revision, to: next.policy.revision });
+      }
+      if (!kept) {
+        for (const fault of nextServers.faults) recorder.emit("skill.registry_error", fault);
+        await servers.close();
+        servers = nextServers;
+      }
+      if (!sameWalls) boxes.close();
+      boxes = nextBoxes;
+      recordNews(recorder, news, current.catalog, nextCatalog);
+      current = { settings: next, catalog: nextCatalog };
+      agent = successor;
+      recordForced(agent, forced.value);
+      return [];
     },
     useModel(model) {
       const [from, to] = [agent.policy.model, model].map((m) => modelName(m, options));

@@ -1,3 +1,5 @@
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, test } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import {
@@ -101,6 +103,76 @@ test("a forced skill that goes leaves everything as it was", async () => {
   assert(live.request().system.includes("Body."));
   assertEquals(live.of("catalog.changed"), []);
 });
+
+const forcedPolicy = (more = "") =>
+  `version: 1\nmodel: {provider: script}\nskills: {forced: [{skill: late, when: session}]${more}}\n`;
+const late = `${folder}/late/SKILL.md`;
+// Each puts a policy there that forces what cannot be had.
+const unfit: readonly { readonly name: string; readonly code: string; put(): void }[] = [
+  {
+    name: "too large for its room",
+    code: "forced-skill-unavailable",
+    put() {
+      site.put(late, skillText("late", "Text", "", "word ".repeat(3000)));
+      site.put("policy.yaml", forcedPolicy(", active_tokens: 1000"));
+    },
+  },
+  {
+    name: "too large a file",
+    code: "forced-skill-unavailable",
+    put() {
+      site.put(late, skillText("late", "Text", "", "word ".repeat(900_000)));
+      site.put("policy.yaml", forcedPolicy());
+    },
+  },
+  { name: "missing", code: "forced-skill-missing", put: () => site.put("policy.yaml", forcedPolicy()) },
+  {
+    name: "unreadable",
+    code: "forced-skill-missing",
+    put() {
+      mkdirSync(join(site.top, late), { recursive: true });
+      site.put("policy.yaml", forcedPolicy());
+    },
+  },
+  {
+    name: "another one than is pinned",
+    code: "forced-skill-missing",
+    put() {
+      site.put(late, skillText("late"));
+      site.put("policy.yaml", forcedPolicy(`, pins: {late: "sha256:${"0".repeat(64)}"}`));
+    },
+  },
+];
+
+for (const { name, code, put } of unfit) {
+  test(`a forced skill that is ${name} leaves the policy before in force, turn after turn`, async () => {
+    site.put(
+      "policy.yaml",
+      "version: 1\nmodel: {provider: script}\nskills: {forced: [{skill: one, when: session}]}\n",
+    );
+    live = await openLive(site, [says("a"), says("b")]);
+    await live.turn("first");
+    const { agent } = live.session;
+    put();
+    const settings = await site.settings();
+    const before = live.events.length;
+    for (const _ of [1, 2]) {
+      const problems = await live.session.adopt(settings);
+      assertEquals(problems.map((p) => p.code), [code]);
+      assert(live.session.agent === agent);
+    }
+    assertEquals(live.events.length, before);
+    await live.turn("second");
+    assertEquals(agent.recorder.state.active.map((s) => s.name), ["one"]);
+    // What is mended is taken at the next turn.
+    rmSync(join(site.top, late), { recursive: true, force: true });
+    site.put(late, skillText("late"));
+    site.put("policy.yaml", forcedPolicy());
+    assertEquals(await adopt(live), []);
+    assertEquals(live.of("policy.changed").length, 1);
+    assertEquals(live.session.agent.recorder.state.active.map((s) => s.name), ["late"]);
+  });
+}
 
 test("news without room is left out, recorded, and can be found", async () => {
   site.put("policy.yaml", "version: 1\nmodel: {provider: script}\nskills: {listing_tokens: 1000}\n");
