@@ -69,7 +69,7 @@ function splitWords(text: string): { readonly words: readonly PatternWord[] } | 
     [value, start, star] = ["", -1, false];
   };
   for (let i = 0; i < text.length; i++) {
-    const c = text[i] ?? "";
+    const c = text.charAt(i);
     if (quote === "" && /\s/.test(c)) {
       finish(i);
       continue;

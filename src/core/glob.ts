@@ -110,8 +110,8 @@ function longestText(segments: readonly string[]): string {
   for (const segment of segments) {
     let run = "";
     for (let i = 0; i < segment.length; i++) {
-      const c = segment[i] ?? "";
-      if (c === "\\") run += segment[++i] ?? "";
+      const c = segment.charAt(i);
+      if (c === "\\") run += segment.charAt(++i);
       else if (!"*?[{".includes(c)) run += c;
       else {
         if (c === "[") i = Math.max(i, classEnd(segment, i));
@@ -221,8 +221,8 @@ function translateLevels(glob: string): string | GlobFault {
 function translateLevel(level: string): string | GlobFault {
   let source = "";
   for (let i = 0; i < level.length; i++) {
-    const c = level[i] ?? "";
-    if (c === "\\") source += quote(level[++i] ?? "\\");
+    const c = level.charAt(i);
+    if (c === "\\") source += quote(level.charAt(++i));
     else if (c === "*") source += "[^/]*";
     else if (c === "?") source += "[^/]";
     else if (c === "[") {

@@ -214,7 +214,7 @@ export function riskyUses(argv: readonly string[], added: readonly RiskyOption[]
   const own = added.filter((a) => a.program === program);
   if (known === undefined && own.length === 0) return [];
   const sub = subcommandIndex(argv);
-  const uses = argv.flatMap((word, at) => at === 0 ? [] : useOf(known ?? {}, own, argv, sub, word, at));
+  const uses = argv.flatMap((word, at) => useOf(known ?? {}, own, argv, sub, word, at));
   if (known?.uses !== undefined) uses.push(...known.uses(argv));
   if (program === "git" && argv[sub] === "config") uses.push(...configUses(argv, sub));
   return uses.sort((a, b) => a.at - b.at);
@@ -283,12 +283,10 @@ function usedValue(
   const value = { known: equals < 0 ? next : word.slice(equals + 1) };
   if (at.known.single === true) return name === option || name === `-${option}` ? value : undefined;
   if (option.startsWith("--")) {
-    if (name === option) return value;
-    const abbreviated = name.length > 2 && name.startsWith("--") && option.startsWith(name);
+    const abbreviated = name.length > 2 && option.startsWith(name);
     return abbreviated && !optionsOf(at.known.harmless).includes(name) ? value : undefined;
   }
-  if (option.length > 2) return name === option ? value : undefined;
-  return bundled(word, option[1] ?? "", at);
+  return bundled(word, option.slice(1), at);
 }
 
 function bundled(
@@ -299,7 +297,7 @@ function bundled(
   const dashless = at.known.dashless === true && at.at === 1 && !word.startsWith("-");
   if (!dashless && (!word.startsWith("-") || word.startsWith("--"))) return undefined;
   for (let i = dashless ? 0 : 1; i < word.length; i++) {
-    const c = word[i] ?? "";
+    const c = word.charAt(i);
     if (c === letter) return { known: i + 1 < word.length ? word.slice(i + 1) : at.argv[at.at + 1] };
     if (!dashless && at.valued.includes(c)) return undefined;
   }
@@ -309,11 +307,10 @@ function bundled(
 // Setting a value writes a file from which git later runs programs (core.pager, aliases, filters).
 function configUses(argv: readonly string[], sub: number): readonly RiskyUse[] {
   const words = argv.slice(sub + 1);
-  const options = words.filter((w) => w.startsWith("-"));
   const operands = words.filter((w) => !w.startsWith("-"));
-  const reading = options.some((w) => /^(--get.*|-l|--list)$/.test(w)) ||
+  const reading = words.some((w) => /^(--get.*|-l|--list)$/.test(w)) ||
     /^(get|list)$/.test(operands[0] ?? "");
-  const changing = operands.length > 1 || options.some((w) => /^--(unset|rename|remove|add|replace)/.test(w));
+  const changing = operands.length > 1 || words.some((w) => /^--(unset|rename|remove|add|replace)/.test(w));
   if (reading || !changing) return [];
   return [{ at: sub + 1 + words.findIndex((w) => !w.startsWith("-")), option: "config", kind: "writes" }];
 }

@@ -1,5 +1,6 @@
 // What the small languages inside sed and awk arguments do: run commands or write files. What cannot be followed counts
 // as running something.
+import { uniqueBy } from "./collection.ts";
 import type { RiskyUse } from "./risky_options.ts";
 
 /** Uses of `w`, `W`, `e` commands and flags in the scripts of a sed command line. */
@@ -43,7 +44,7 @@ function sedFiles(script: string): readonly ScriptFile[] {
 function awkFiles(program: string): readonly ScriptFile[] {
   const opens = !/getline|print/.test(program);
   return stringsOf(program).flatMap(({ value, at }): readonly ScriptFile[] => {
-    const path = value.replace(/\\(.)/gs, "$1");
+    const path = value.replace(/\\(.)/g, "$1");
     if (path === "" || /\n/.test(path)) return [];
     const end = blanksBefore(program, at);
     const operator = /(<|>>?)$/.exec(program.slice(Math.max(0, end - 2), end))?.[1];
@@ -63,13 +64,13 @@ function stringsOf(program: string): readonly AwkString[] {
 
 function blanksBefore(text: string, at: number): number {
   let end = at;
-  while (end > 0 && /\s/.test(text[end - 1] ?? "")) end--;
+  while (/\s/.test(text.charAt(end - 1))) end--;
   return end;
 }
 
 function blanksAfter(text: string, at: number): number {
   let end = at;
-  while (end < text.length && /\s/.test(text[end] ?? "")) end++;
+  while (/\s/.test(text.charAt(end))) end++;
   return end;
 }
 
@@ -100,27 +101,26 @@ function scriptWords(
   o: ScriptOptions,
 ): readonly { readonly at: number; readonly text: string }[] {
   const scripts: { readonly at: number; readonly text: string }[] = [];
-  let operand = -1, given = false;
+  let operand: number | undefined, given = false;
   for (let i = 1; i < argv.length; i++) {
     const word = argv[i] ?? "";
     if (o.files.test(word)) given = true;
     if (word.startsWith("--")) {
       const [name = "", ...value] = word.split("=");
-      if (name.length < 4 || !o.long.startsWith(name)) continue;
+      if (name.length < 3 || !o.long.startsWith(name)) continue;
       given = true;
       if (value.length > 0) scripts.push({ at: i, text: value.join("=") });
       else scripts.push({ at: ++i, text: argv[i] ?? "" });
     } else if (word.startsWith("-") && word.length > 1) {
       const letter = [...word.slice(1)].findIndex((c) => o.valued.includes(c));
-      if (letter < 0) continue;
       const attached = word.slice(letter + 2);
       const at = attached === "" ? ++i : i;
-      if (!o.letters.includes(word[letter + 1] ?? "")) continue;
+      if (!o.letters.includes(word.charAt(letter + 1))) continue;
       given = true;
       scripts.push({ at, text: attached === "" ? argv[i] ?? "" : attached });
-    } else if (operand < 0) operand = i;
+    } else operand ??= i;
   }
-  if (operand >= 0 && !given) scripts.push({ at: operand, text: argv[operand] ?? "" });
+  if (operand !== undefined && !given) scripts.push({ at: operand, text: argv[operand] ?? "" });
   return scripts;
 }
 
@@ -131,7 +131,7 @@ type Effect = Omit<RiskyUse, "at">;
 function sedEffects(script: string): readonly Effect[] {
   const readings = [readSed(script, false), readSed(script, true)].filter((r) => r !== undefined);
   if (readings.length === 0) return [{ option: "a script that is not understood", kind: "runs" }];
-  return readings[0]?.length === 0 ? readings[1] ?? [] : readings[0] ?? [];
+  return uniqueBy(readings.flat(), (effect) => JSON.stringify(effect));
 }
 
 /** Reads a sed script command by command; undefined when it is none. `files` gets the names that `r` and `R` read. */
@@ -139,17 +139,17 @@ function readSed(script: string, brackets: boolean, files: string[] = []): reado
   const effects: Effect[] = [];
   const at: Cursor = { text: script, i: 0 };
   while (at.i < script.length) {
-    const c = script[at.i++] ?? "";
+    const c = script.charAt(at.i++);
     if (/[\s;{}!,0-9$+~]/.test(c)) continue;
     if (c === "/" || c === "\\") {
-      if (!skipTo(at, c === "/" ? "/" : script[at.i++] ?? "", brackets)) return undefined;
-      while (/[IM]/.test(script[at.i] ?? "")) at.i++;
+      if (!skipTo(at, c === "/" ? "/" : script.charAt(at.i++), brackets)) return undefined;
+      while (/[IM]/.test(script.charAt(at.i))) at.i++;
     } else if (c === "s" || c === "y") {
-      const delimiter = script[at.i++] ?? "";
+      const delimiter = script.charAt(at.i++);
       if (!skipTo(at, delimiter, brackets) || !skipTo(at, delimiter, false)) return undefined;
       if (c === "s") effects.push(...substitutionFlags(at));
     } else if (c === "a" || c === "i" || c === "c") {
-      while (/\\$/.test(takeLine(at)) && at.i < script.length) at.i++;
+      while (/\\$/.test(takeLine(at))) at.i++;
     } else if (c === "w" || c === "W") {
       effects.push({ option: c, kind: "writes", value: takeLine(at).trim() });
     } else if (c === "e") effects.push({ option: "e", kind: "runs", value: takeLine(at).trim() });
@@ -157,7 +157,7 @@ function readSed(script: string, brackets: boolean, files: string[] = []): reado
     else if (c === "#") takeLine(at);
     else if (c === ":" || c === "b" || c === "t" || c === "T") {
       // A `;` ends a label for some and not for others: what follows is read as commands as well.
-      while (at.i < script.length && !/[;\n}]/.test(script[at.i] ?? "")) at.i++;
+      while (/[^;\n}]/.test(script.charAt(at.i))) at.i++;
     } else if (!/[=dDgGhHlLnNpPqQvxFz]/.test(c)) return undefined;
   }
   return effects;
@@ -176,8 +176,11 @@ function skipTo(at: Cursor, delimiter: string, brackets: boolean): boolean {
   for (; at.i < at.text.length; at.i++) {
     const c = at.text[at.i];
     if (c === "\\") at.i++;
-    else if (c === delimiter) return at.i++ >= 0;
-    else if (c === "[" && brackets) at.i = bracketEnd(at.text, at.i);
+    else if (c === delimiter) {
+      at.i++;
+      return true;
+    }
+    if (c === "[" && brackets) at.i = bracketEnd(at.text, at.i);
   }
   return false;
 }
@@ -191,7 +194,7 @@ function bracketEnd(text: string, open: number): number {
 function substitutionFlags(at: Cursor): readonly Effect[] {
   const effects: Effect[] = [];
   for (; at.i < at.text.length; at.i++) {
-    const flag = at.text[at.i] ?? "";
+    const flag = at.text.charAt(at.i);
     if (flag === "e") effects.push({ option: "s///e", kind: "runs" });
     else if (flag === "w") {
       at.i++;
@@ -222,8 +225,7 @@ function awkEffects(program: string): readonly Effect[] {
   if (effects.length === 0 && /\bsystem\b/.test(code)) effects.push({ option: "system()", kind: "runs" });
   if (effects.length === 0 && piped) effects.push({ option: "a pipe", kind: "runs" });
   if (/@/.test(code)) effects.push({ option: "@", kind: "runs" });
-  const prints = (statement: string) =>
-    /\b(print|printf)\b(.*)/s.exec(statement)?.[2]?.includes(">") === true;
+  const prints = (statement: string) => /\b(print|printf)\b(.*)/.exec(statement)?.[2]?.includes(">") === true;
   if (withoutGroups(code).split(/[;}\n]/).some(prints)) {
     effects.push({ option: "print >", kind: "writes" });
   }
@@ -253,7 +255,7 @@ function awkCode(program: string): string {
   let tail = "", blank = false, line = false;
   const add = (text: string) => {
     code.push(text);
-    if (/^\s+$/.test(text)) {
+    if (/\s/.test(text)) {
       blank = true;
       line ||= text === "\n";
       return;
@@ -265,7 +267,7 @@ function awkCode(program: string): string {
   // A continued line is one line: a slash at its start divides.
   program = program.replace(/\\\r?\n/g, " ");
   for (let i = 0; i < program.length; i++) {
-    const c = program[i] ?? "";
+    const c = program.charAt(i);
     if (c === "#") {
       while (i + 1 < program.length && program[i + 1] !== "\n") i++;
     } else if (c === '"' || (c === "/" && expects())) {

@@ -777,6 +777,17 @@ describe("riskyUses()", () => {
       ));
   }
 
+  test("uses say what they are, and a value only where there is one", () => {
+    assertEquals(riskyUses(["sort", "-o"]), [{ at: 1, option: "-o", kind: "writes" }]);
+    assertEquals(riskyUses(["git", "config", "a", "b"]), [{ at: 2, option: "config", kind: "writes" }]);
+    assertEquals(riskyUses(["git", "-p", "-O", "grep"]), [{
+      at: 1,
+      option: "-p",
+      kind: "runs",
+      value: "-O",
+    }]);
+  });
+
   test("uses stand in the order of the words", () => {
     assertEquals(riskyUses(words("sed -e 'w out' -i f")).map((use) => use.at), [2, 3]);
     assertEquals(riskyUses(words("git config a b --output=x")).map((use) => use.at), [2, 4]);

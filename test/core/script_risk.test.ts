@@ -141,12 +141,18 @@ const sed: readonly Row[] = [
   [["i\\\nx\ne"], [[1, "e", ""]], []],
   [["r a\nr a\nR b"], [], [["read", "a", true], ["read", "b", true]]],
   [["r \nw x"], [[1, "w", "x"]], [["write", "x", true]]],
-  [["w x\nw x\ne"], [[1, "w", "x"], [1, "w", "x"], [1, "e", ""]], [["write", "x", true]]],
+  [["w x\nw x\ne"], [[1, "w", "x"], [1, "e", ""]], [["write", "x", true]]],
   [["s/a/b/\ne"], [[1, "e", ""]], []],
   [["-e", "w a", "-f", "x"], [[2, "w", "a"]], [["write", "a", true]]],
   [["-f", "x", "-e", "w a"], [[4, "w", "a"]], [["write", "a", true]]],
   [["\\xaxw b"], [[1, "w", "b"]], [["write", "b", true]]],
   [["\\", "w"], [[1, "a script that is not understood"]], []],
+  [["s/a-f/b/e"], [[1, "s///e"]], []],
+  [["x--fi"], [[1, "a script that is not understood"]], []],
+  [["p", "--e", "w a"], [[3, "w", "a"]], [["write", "a", true]]],
+  [["p", "--"], [], []],
+  [["s/a/[/]/e"], [[1, "a script that is not understood"]], []],
+  [["s/[/]/w a/e"], [[1, "s///w", "a/e"], [1, "s///e"]], [["write", "a/e", true]]],
 ];
 
 const awk: readonly Row[] = [
@@ -274,6 +280,15 @@ const awk: readonly Row[] = [
   [['{print "a" > "b\\"c"}'], [[1, "print >"]], [["read", "a", false], ["write", 'b"c', true]]],
   [['>"x"'], [], [["read", "x", false]]],
   [['{print >\n"x"}'], [[1, "print >"]], [["write", "x", true]]],
+  [["{x-f; system(y)}"], [[1, "system()"]], []],
+  [["# a\nsystem(x)"], [[1, "system()"]], []],
+  [['{x = "a" /b|c/ d}'], [[1, "a pipe"]], [["read", "a", false]]],
+  [["{x = /a/ /b|c/ d}"], [[1, "a pipe"]], []],
+  [['system("a\\\nb")'], [[1, "system()", "a\\\nb"]], []],
+  [['system("id")'], [[1, "system()", "id"]], [["read", "id", false]]],
+  [['system(y) "a"'], [[1, "system()"]], [["read", "a", false]]],
+  [['{print |x "a"}'], [[1, "a pipe"]], [["read", "a", false]]],
+  [['{print x >a"f"}'], [[1, "print >"]], [["read", "f", false]]],
 ];
 
 function check(program: string, uses: typeof sedUses, rows: readonly Row[]): void {
@@ -286,7 +301,7 @@ function check(program: string, uses: typeof sedUses, rows: readonly Row[]): voi
         used as never,
       );
       const writing = /^(w|W|s\/\/\/w|print >)$/;
-      assertEquals(found.filter((u) => (u.kind === "writes") !== writing.test(u.option)), []);
+      for (const { option, kind } of found) assertEquals(kind, writing.test(option) ? "writes" : "runs");
       assertEquals(scriptFiles(program, argv).map((f) => [f.access, f.path, f.sure]), files as never);
     });
   }
