@@ -69,9 +69,7 @@ function coverMiss(pattern: CommandPattern, part: Part): Miss {
       progress: 0.92,
     };
   }
-  const risky = pattern.words.length < part.argv.length
-    ? riskyUses(part.argv, pattern.risky).find((use) => use.at >= pattern.words.length)
-    : undefined;
+  const risky = riskyUses(part.argv, pattern.risky).find((use) => use.at >= pattern.words.length);
   if (risky !== undefined) {
     return {
       missed: "option",
@@ -108,7 +106,8 @@ function restrictMiss(pattern: CommandPattern, part: Part): Miss {
       "restrict",
     );
   let same = words.length;
-  while (same > 0 && !reaches(same)) same--;
+  // Without words it reaches everything.
+  while (!reaches(same)) same--;
   if (same === 0) return wordMiss(pattern, part, 0, part.argv[0], 0);
   const shift = Math.max(0, subcommandIndex(part.argv) - 1);
   if (same < words.length) return wordMiss(pattern, part, same, part.argv[same + shift], same + shift);

@@ -114,6 +114,12 @@ describe("commandMiss() of a rule that allows", () => {
 
 describe("commandMiss() of a rule that restricts", () => {
   const rows: readonly Row[] = [
+    ["ls *", "git -C x pull", { missed: "word", why: "word 1 is `ls`, the call has `git`", progress: 0 }],
+    ["kubectl get a", "kubectl -n x get $Xb", {
+      missed: "unknown",
+      why: "word 3 is `a`; what `$Xb` becomes is only known when it runs",
+      progress: 0.5,
+    }, { blurs: [{ at: 4, pieces: ["", "b"], many: false }] }],
     ["git push *", "/bin/git -C x push", undefined],
     ["git push *", "ls", { missed: "word", why: "word 1 is `git`, the call has `ls`", progress: 0 }],
     ["git push *", "git -C x pull", {

@@ -162,6 +162,17 @@ describe("coversRule() between one that restricts and one that allows", () => {
   }
 });
 
+test("coversRule() of a glob that cannot be read says no", () => {
+  const rule = (path: string) => ruleOf(`edit_file(${path})`);
+  const unread = {
+    ...rule("**"),
+    path: [{ source: "a**", literal: false, pattern: rule("**").path![0]!.pattern }],
+  };
+  const reaches = { wide: "allow", narrow: "allow" } as const;
+  const rows = [[unread, rule("a")], [rule("**"), unread], [unread, unread]] as const;
+  assertEquals(rows.map(([wide, narrow]) => coversRule(wide, narrow, reaches, base)), [false, false, false]);
+});
+
 test("coversRule() between two that restrict is about all boxes unless they are named", () => {
   const deny = (wide: RuleEntry, narrow: RuleEntry) => covers(wide, narrow, ["deny", "deny"]);
   const boxed = { tool: "shell", command: "git push", box: "default" };
