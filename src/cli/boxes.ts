@@ -300,14 +300,21 @@ function environmentOf(settings: BoxesOf, ground: Ground, box: FullBox, walls: W
   };
 }
 
+const tools = new Map<string, readonly string[]>();
+
+// Looked for once: what is installed while Writ runs is there for the next one.
 function toolsOf({ policy, surroundings }: BoxesOf): readonly string[] {
+  const home = realOr(surroundings.home);
   const { PATH = "" } = childEnvironment(surroundings.env, {
     allow: policy.shellEnv,
     home: surroundings.home,
     tmp: "/tmp",
     writable: [policy.root],
   });
-  return toolFolders(PATH, realOr(surroundings.home));
+  const key = JSON.stringify([PATH, home]);
+  const found = tools.get(key) ?? toolFolders(PATH, home);
+  tools.set(key, found);
+  return found;
 }
 
 function siteOf(settings: BoxesOf, ground: Ground, protect: readonly Protected[]): BoxSite {

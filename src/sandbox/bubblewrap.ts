@@ -21,6 +21,7 @@ export function bubblewrapArguments(plan: BoxPlan, cwd: string): readonly string
     ...plan.read.map((path): Mount => ({ path, how: "read" })),
     ...plan.write.map((path): Mount => ({ path, how: isProtected(path, plan) ? "read" : "write" })),
     ...[plan.tmp, ...plan.sockets].map((path): Mount => ({ path, how: "write" })),
+    ...heldMounts(plan, hidden),
     ...hidden.map((path): Mount => ({ path, how: "hide" })),
   ].sort(byDepth);
   return [
@@ -37,11 +38,12 @@ export function bubblewrapArguments(plan: BoxPlan, cwd: string): readonly string
     "/proc",
     "--dev",
     "/dev",
+    "--remount-ro",
+    "/dev",
     "--tmpfs",
     "/run",
     ...tmpFolders.flatMap((path) => ["--bind", plan.tmp, path]),
     ...mounts.filter((mount) => !isSeen(mount, mounts)).flatMap(mountArguments),
-    ...protectArguments(plan, hidden),
     // Only now: what lies deeper needed a place to be put.
     ...[...hidden.filter(isFolder), "/"].flatMap((path) => ["--remount-ro", path]),
     "--seccomp",
@@ -52,11 +54,12 @@ export function bubblewrapArguments(plan: BoxPlan, cwd: string): readonly string
   ];
 }
 
-type Mount = { readonly path: string; readonly how: "read" | "write" | "hide" };
+type Mount = { readonly path: string; readonly how: "read" | "write" | "hold" | "hide" };
 
-const strength = { read: 0, write: 1, hide: 2 } as const;
+const strength = { read: 0, write: 1, hold: 2, hide: 3 } as const;
 
-// A folder before what is below it; of one path the wider right after the narrower one, and what hides it last.
+// A folder before what is below it, which it would cover; of one path the wider right, then what holds it, and what hides
+// it last.
 function byDepth(a: Mount, b: Mount): number {
   const depth = a.path.split("/").length - b.path.split("/").length;
   if (depth !== 0) return depth;
@@ -81,7 +84,7 @@ function mountArguments({ path, how }: Mount): readonly string[] {
   if (found === undefined) return [];
   if (how === "hide") return found.isDirectory() ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path];
   if (found.isSymbolicLink()) return linkArguments(path);
-  return [how === "read" ? "--ro-bind" : "--bind", path, path];
+  return [how === "write" ? "--bind" : "--ro-bind", path, path];
 }
 
 // What is made in the folder for temporary files stays there, where a second link could not be made.
@@ -106,8 +109,8 @@ function isProtected(path: string, plan: BoxPlan): boolean {
   return plan.protect.some((p) => isWithin(path, p.path));
 }
 
-// A folder above a protected path could be renamed away, and another one put in its place; a mount cannot.
-function protectArguments(plan: BoxPlan, hidden: readonly string[]): readonly string[] {
+// A folder above what is protected or hidden could be renamed away, and another one put in its place; a mount cannot.
+function heldMounts(plan: BoxPlan, hidden: readonly string[]): readonly Mount[] {
   const inWritable = (path: string) => exists(path) && rootOf(path, plan) !== undefined;
   // What lies in something hidden is out of reach, save for what is opened again below that.
   const carved = plan.protect.map((p) => p.path).filter((path) =>
@@ -117,8 +120,8 @@ function protectArguments(plan: BoxPlan, hidden: readonly string[]): readonly st
   const held = [...carved, ...hidden.filter(inWritable)];
   const above = new Set(held.flatMap((path) => foldersAbove(path, rootOf(path, plan) ?? path)));
   return [
-    ...[...above].sort(byLength).flatMap((path) => ["--bind", path, path]),
-    ...[...new Set(carved)].sort(byLength).flatMap((path) => ["--ro-bind", path, path]),
+    ...[...above].map((path): Mount => ({ path, how: "write" })),
+    ...[...new Set(carved)].map((path): Mount => ({ path, how: "hold" })),
   ];
 }
 

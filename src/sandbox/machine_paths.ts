@@ -73,6 +73,8 @@ export function toolFolders(path: string, home: string): readonly string[] {
     for (const place of links.length === 0 ? [folder, realOr(folder)] : [realOr(folder)]) {
       add(installation(place, home));
     }
+    // A package of the system leads to the system; what was put there by hand may lead anywhere.
+    if (isSystem(realOr(folder)) && !folder.startsWith("/usr/local/")) continue;
     for (const target of linkTargets(folder)) add(installation(dirname(target), home));
   }
   for (const [tool, beside] of companions(home)) {
