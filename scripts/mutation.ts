@@ -7,8 +7,9 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, wr
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
-import { mutantsOf, withSwitches } from "./mutation_mutants.ts";
+import { mutantsOf } from "./mutation_mutants.ts";
 import { lived, type Placed, type Result, showMutant, tableOf } from "./mutation_report.ts";
+import { withSwitches } from "./mutation_switches.ts";
 import type { Ask, Measured, Tried } from "./mutation_worker.ts";
 
 const decisionFiles =

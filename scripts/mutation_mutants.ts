@@ -1,4 +1,4 @@
-// Small changes of one source file, each of which a test should notice; and the source with a switch for each of them.
+// Small changes of one source file, each of which a test should notice.
 import { tsPlugin } from "@sveltejs/acorn-typescript";
 import { Parser } from "acorn";
 import { regexMutants } from "./mutation_regex.ts";
@@ -244,32 +244,4 @@ function ofMethod(source: string, node: Node, change: Change): readonly Mutant[]
 function isText(node: Node): boolean {
   return node.type === "TemplateLiteral" || (node.type === "Literal" && typeof node["value"] === "string") ||
     (node.type === "BinaryExpression" && [node["left"], node["right"]].some((n) => isText(n as Node)));
-}
-
-/**
- * The source with every mutant in it, asleep: number `first + i` is awake where `__mutant` is that number. What it does
- * while all are asleep is what it did before.
- */
-export function withSwitches(source: string, mutants: readonly Mutant[], first: number): string {
-  let next = 0;
-  const emit = (start: number, end: number): string => {
-    let text = "", at = start;
-    for (let m = mutants[next]; m !== undefined && m.start < end; m = mutants[next]) {
-      const here: string[] = [];
-      for (; isSame(mutants[next], m); next++) {
-        here.push(`__mutant === ${first + next} ? (${mutants[next]?.text}) : `);
-      }
-      const asleep = `__mutant !== ${first + next - 1}`;
-      const inner = emit(m.start, m.end);
-      text += source.slice(at, m.start) +
-        (m.form === "statements" ? `{ if (${asleep}) {${inner}} }` : `(${here.join("")}(${inner}))`);
-      at = m.end;
-    }
-    return text + source.slice(at, end);
-  };
-  return emit(0, source.length);
-}
-
-function isSame(a: Mutant | undefined, b: Mutant): boolean {
-  return a !== undefined && a.start === b.start && a.end === b.end && a.form === b.form;
 }

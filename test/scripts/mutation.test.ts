@@ -1,7 +1,8 @@
 import { test } from "bun:test";
 import { assertEquals } from "@std/assert";
-import { type Mutant, mutantsOf, withSwitches } from "../../scripts/mutation_mutants.ts";
+import { type Mutant, mutantsOf } from "../../scripts/mutation_mutants.ts";
 import { regexMutants } from "../../scripts/mutation_regex.ts";
+import { withSwitches } from "../../scripts/mutation_switches.ts";
 
 /** Each mutant as its kind and the whole source with it. */
 function changesOf(source: string): readonly string[] {
