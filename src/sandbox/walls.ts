@@ -68,7 +68,8 @@ function hold(plan: BoxPlan): Pick<Enclosed, "leave"> {
   for (const path of folders) made.set(path, (made.get(path) ?? 0) + 1);
   return {
     leave(files) {
-      for (const path of folders) giveUp(path);
+      // What was made last lies in what was made before.
+      for (const path of [...folders].reverse()) giveUp(path);
       return files === "keep" ? [] : [...missing.filter(remove), ...links.filter(restore).map((l) => l.path)];
     },
   };

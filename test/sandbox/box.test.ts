@@ -148,7 +148,7 @@ const escapes: readonly (readonly [name: string, script: string])[] = [
   ],
   [
     "the open files of Writ",
-    "timeout 0.5 cat /proc/PARENT/fd/* < /dev/null | grep -a canary; ls /proc/PARENT/fd && echo ESCAPED",
+    "timeout 0.5 cat /proc/PARENT/fd/* < /dev/null | grep -a canary",
   ],
   ["the map of files of Writ", "ls /proc/PARENT/map_files && echo ESCAPED"],
   ["how soon Writ is ended when memory is short", "echo 1000 > /proc/PARENT/oom_score_adj && echo ESCAPED"],
