@@ -20,6 +20,7 @@ import {
   userFolder,
 } from "./locate.ts";
 import { type LoadedFile, loadPolicyFile, type PolicyFile } from "./policy_file.ts";
+import { type NamedPath, namedPaths } from "./policy_paths.ts";
 import { inOrder, type Merged, mergePolicy, policyRevision, trustSetting } from "./policy_merge.ts";
 import { checkExamples, type RuleExample } from "./policy_rules.ts";
 import { firstOf, type Origin, perLayer, type Settings } from "./policy_settings.ts";
@@ -308,55 +309,23 @@ function contentOf(
   const { root, home } = outer;
   const settings: Settings = { files: [...outer.files, ...parsed], problems: [], origin: [] };
   const instructions = perLayer(settings, "workspace.instructions").flatMap((p) => p.value);
-  const named = namedPaths(settings, home).filter((p) => isWithin(realOr(p.path), root));
+  const named = readPaths(settings, home).filter((p) => isWithin(realOr(p.path), root));
   return workspaceContent({
     root,
     cwd: realOr(input.at.cwd),
     policies: [...outer.inside, ...(project === undefined ? [] : [project])],
     skillFolders: [
       ...skillFolders("project", input.at, root),
-      ...named.filter((p) => p.what === "skills").map((p) => p.path),
+      ...named.filter((p) => p.role === "skills").map((p) => p.path),
     ],
     instructions: instructions.length === 0 ? ["AGENTS.md"] : [...new Set(instructions)],
-    files: named.filter((p) => p.what !== "skills").map((p) => p.path),
+    files: named.filter((p) => p.role !== "skills").map((p) => p.path),
   });
 }
 
-type NamedPath = {
-  readonly path: string;
-  readonly what: "skills" | "key" | "script";
-  readonly at: Problem["at"];
-};
-
-// Paths in settings that count only when they lie outside of the workspace or it is trusted.
-function namedPaths(settings: Settings, home: string): readonly NamedPath[] {
-  return settings.files.flatMap((file): NamedPath[] => {
-    const { model, skills } = file.data;
-    const absolute = (path: string) => resolvePath(path, { file: file.path, home });
-    const named: NamedPath[] = [];
-    if (model?.api_key?.file !== undefined) {
-      named.push({
-        path: absolute(model.api_key.file),
-        what: "key",
-        at: file.at(["model", "api_key", "file"]),
-      });
-    }
-    for (const [skill, variables] of Object.entries(skills?.secrets ?? {})) {
-      for (const [variable, source] of Object.entries(variables)) {
-        if (source.file === undefined) continue;
-        const at = file.at(["skills", "secrets", skill, variable, "file"]);
-        named.push({ path: absolute(source.file), what: "key", at });
-      }
-    }
-    if (model?.script !== undefined) {
-      named.push({ path: absolute(model.script), what: "script", at: file.at(["model", "script"]) });
-    }
-    skills?.sources?.forEach((source, index) => {
-      if (typeof source === "string") return;
-      named.push({ path: absolute(source.path), what: "skills", at: file.at(["skills", "sources", index]) });
-    });
-    return named;
-  });
+// Paths in settings that count only when they lie outside of the workspace or it is trusted; what Writ writes it does not read.
+function readPaths(settings: Settings, home: string): readonly NamedPath[] {
+  return settings.files.flatMap((file) => namedPaths(file, home)).filter((p) => p.role !== "log");
 }
 
 function untrustedProblems(outer: Outer, settled: Settled, hasProject: boolean): readonly Problem[] {
@@ -369,13 +338,14 @@ function untrustedProblems(outer: Outer, settled: Settled, hasProject: boolean):
     message: `the policy \`${b.path}\` lies in the workspace \`${outer.root}\`, which is not trusted`,
     hint,
   }));
-  for (const { path, what, at } of namedPaths(outer.settings, outer.home)) {
-    if (what === "skills" || !isWithin(realOr(path), outer.root)) continue;
+  for (const { path, role, at } of readPaths(outer.settings, outer.home)) {
+    // Skills are left out; without the others there is no session as it was meant.
+    if (role === "skills" || !isWithin(realOr(path), outer.root)) continue;
     problems.push({
       code: "in-untrusted-workspace",
       severity: "error",
-      message: `the ${what} file \`${path}\` lies in the workspace, which is not trusted`,
-      ...(at === undefined ? {} : { at }),
+      message: `the ${role} file \`${path}\` lies in the workspace, which is not trusted`,
+      at,
       hint,
     });
   }

@@ -6,15 +6,17 @@ import { listedToolNames } from "../core/mcp.ts";
 import type { KeySource, Limits, ModelSettings, Policy, SkillSource } from "../core/policy.ts";
 import { isError, type Loaded, type Problem, showPosition } from "../core/problem.ts";
 import { protectedEntries, type ProtectedFacts } from "../core/protected.ts";
+import { isWithin } from "../core/path.ts";
 import type { Pattern } from "../core/text.ts";
 import { builtins, enableableTools } from "../core/tool_names.ts";
 import { parseDuration, showDuration } from "./duration.ts";
-import { resolvePath } from "./locate.ts";
+import { realOr, resolvePath } from "./locate.ts";
 import { lazyPattern } from "./pattern.ts";
 import { mergeAudit } from "./policy_audit.ts";
 import type { PolicyFile } from "./policy_file.ts";
 import { compileForced, type ForcedParts, unreachableVerdicts } from "./policy_forced.ts";
-import { compileServers, secretFiles } from "./policy_mcp.ts";
+import { compileServers } from "./policy_mcp.ts";
+import { namedPaths } from "./policy_paths.ts";
 import { compileLayers, duplicateIds, ruleContexts, undelegated } from "./policy_layers.ts";
 import { pathPattern } from "./policy_matchers.ts";
 import { mergeChoices, pricesOf, unpriced } from "./policy_models.ts";
@@ -101,14 +103,7 @@ export function mergePolicy(input: MergeInput): MergeResult {
     skills,
     layers,
     gates: forced.gates,
-    protect: mergeProtect(settings, input, skills.sources, [
-      fileOf(model.apiKey),
-      ...skills.secrets.map((s) => fileOf(s.source)),
-      auditDir,
-      audit.heads,
-      audit.key === undefined ? undefined : fileOf(audit.key),
-      ...secretFiles(mcpServers),
-    ]),
+    protect: mergeProtect(settings, input, skills.sources),
     instructions,
     trust: trustSetting(settings),
     sandbox,
@@ -213,10 +208,6 @@ function keySource(settings: Settings, home: string): KeySource {
   const source = firstOf(settings, "model.api_key", { env: "ANTHROPIC_API_KEY" });
   const file = perLayer(settings, "model.api_key")[0]?.at.file ?? "";
   return placedSource(source, { file, home }) ?? { env: "ANTHROPIC_API_KEY" };
-}
-
-function fileOf(source: KeySource): string | undefined {
-  return "file" in source ? source.file : undefined;
 }
 
 function valuesOf(
@@ -333,8 +324,10 @@ function mergeProtect(
   settings: Settings,
   input: MergeInput,
   sources: readonly SkillSource[],
-  files: readonly (string | undefined)[],
 ): Policy["protect"] {
+  // Programs of the machine are no business of the workspace: everybody calls them.
+  const named = settings.files.flatMap((file) => namedPaths(file, input.home))
+    .filter((p) => p.role !== "program" || isWithin(realOr(p.path), input.root));
   const embedded = protectedEntries({
     ...input.protect,
     root: input.root,
@@ -344,7 +337,7 @@ function mergeProtect(
     ],
     policyFiles: settings.files.map((f) => f.path),
     instructions: [...perLayer(settings, "workspace.instructions").flatMap((p) => p.value), "AGENTS.md"],
-    own: [...input.protect.own, ...files.filter((f) => f !== undefined)],
+    own: [...input.protect.own, ...named.map((p) => p.path)],
   }).map(({ glob, shown, holds }): Policy["protect"][number] => {
     const inner = lazyPattern(`(?i)${globSource(glob)}`);
     const test = (path: string) => path.toLowerCase().includes(holds) && inner.test(path);

@@ -57,6 +57,17 @@ function key<S extends v.GenericSchema>(schema: S, meaning: string) {
   return v.exactOptional(v.pipe(schema, v.description(meaning)));
 }
 
+/** What a path in a policy leads to; `log` is what Writ writes itself. */
+export type PathRole = "key" | "script" | "cassette" | "schema" | "policy" | "skills" | "program" | "log";
+
+// Every key that holds a path says so here: by this mark it waits for trust where it leads into the workspace.
+function pathOf(role: PathRole) {
+  return v.pipe(text, v.metadata({ path: role }));
+}
+function programOf(words: string) {
+  return v.pipe(texts, v.nonEmpty(words), v.metadata({ path: "program" satisfies PathRole }));
+}
+
 const ruleMapping = mapping({
   id: key(id, "shown in decisions; default `layer.effect[n]`"),
   tool: v.pipe(textOrTexts, v.description("tool names or globs such as `mcp.github.*`")),
@@ -93,9 +104,9 @@ const prices = mapping({
 });
 const keySource = mapping({
   env: key(variable, "the environment variable that holds the key"),
-  file: key(text, "the file that holds the key; read again when it changes"),
+  file: key(pathOf("key"), "the file that holds the key; read again when it changes"),
   command: key(
-    v.pipe(texts, v.nonEmpty("a list with at least the program")),
+    programOf("a list with at least the program"),
     "a program that prints the key, by absolute path",
   ),
 });
@@ -126,8 +137,8 @@ const model = mapping({
     ),
     "models that may be chosen by these names; `default` is the one above",
   ),
-  script: key(text, "scripted replies, for provider `script`"),
-  cassette: key(text, "recorded replies, for provider `replay`"),
+  script: key(pathOf("script"), "scripted replies, for provider `script`"),
+  cassette: key(pathOf("cassette"), "recorded replies, for provider `replay`"),
 });
 
 const limits = mapping({
@@ -186,7 +197,7 @@ const skills = mapping({
       v.union([
         tier,
         mapping({
-          path: v.pipe(text, v.description("a folder of skills")),
+          path: v.pipe(pathOf("skills"), v.description("a folder of skills")),
           tier: key(tier, "whose skills these are; default `user`, in the machine's policy `machine`"),
         }),
       ], `${oneOfWords(tiers)}, or a folder as \`{path: …}\``),
@@ -285,13 +296,13 @@ const serverValue = v.union([
   v.string("text"),
   mapping({
     env: key(variable, "the environment variable that holds it"),
-    file: key(text, "the file that holds it"),
+    file: key(pathOf("key"), "the file that holds it"),
     prefix: key(v.string("text"), "a text before it, such as `Bearer `"),
   }),
 ], "text, `{env: NAME}` or `{file: PATH}`");
 const mcpServer = mapping({
   command: key(
-    v.pipe(texts, v.nonEmpty("a list with at least the program")),
+    programOf("a list with at least the program"),
     "program and arguments; relative to the folder of the policy file",
   ),
   env: key(mapOf(variable, serverValue), "further environment variables of the program"),
@@ -329,23 +340,26 @@ const secrets = mapping({
   ),
 });
 const audit = mapping({
-  dir: key(text, "folder of the session logs; default in the user's state folder"),
+  dir: key(pathOf("log"), "folder of the session logs; default in the user's state folder"),
   on_failure: key(oneOf(["stop"]), "what happens when the log cannot be written"),
   keep: key(retention, "age from which `writ session prune` removes a log; nothing is removed by itself"),
-  heads: key(text, "file that gets one line at the end of every turn, for what ships logs elsewhere"),
+  heads: key(
+    pathOf("log"),
+    "file that gets one line at the end of every turn, for what ships logs elsewhere",
+  ),
   key: key(
     keySource,
     "key that signs every head, so that only who has it can rewrite a log: `{env: NAME}`, `{file: PATH}` or `{command: [PROGRAM, …]}`",
   ),
 });
 const output = mapping({
-  schema: key(text, "JSON Schema of the answer"),
+  schema: key(pathOf("schema"), "JSON Schema of the answer"),
   retries: key(count, "how often an answer is sent back"),
   verdict_field: key(text, "member that holds the verdict"),
 });
 const server = mapping({
   listen: key(text, "socket or address"),
-  token_file: key(text, "tokens"),
+  token_file: key(pathOf("key"), "tokens"),
   hosts: key(texts, "accepted Host headers"),
   origins: key(texts, "accepted Origin headers"),
   inspector: key(flag, "whether the inspector is served"),
@@ -354,7 +368,7 @@ const server = mapping({
   max_concurrent_turns: key(whole, "most turns at once"),
   idle_unload: key(duration, "idle time after which a session is unloaded"),
   workspaces: key(texts, "roots that a session may name"),
-  profiles: key(mapOf(id, text), "policy files that a session may name"),
+  profiles: key(mapOf(id, pathOf("policy")), "policy files that a session may name"),
 });
 
 export const policySchema = mapping({

@@ -411,6 +411,53 @@ describe("trust", () => {
     assertEquals(loaded.content.items.map((i) => i.path), ["key", "s.yaml"]);
   });
 
+  const namedThere: readonly { readonly key: string; readonly yaml: string; readonly shown: string }[] = [
+    { key: "model.api_key.file", yaml: "model: {api_key: {file: ws/f}}", shown: "key file" },
+    { key: "model.api_key.command", yaml: "model: {api_key: {command: [TOP/ws/f]}}", shown: "program file" },
+    {
+      key: "skills.secrets.*.*.file",
+      yaml: "skills: {secrets: {s: {KEY_ONE: {file: ws/f}}}}",
+      shown: "key file",
+    },
+    {
+      key: "mcp_servers.*.command, the program",
+      yaml: "mcp_servers: {s: {command: [./ws/f], tools: [t]}}",
+      shown: "program file",
+    },
+    {
+      key: "mcp_servers.*.command, what an interpreter is given",
+      yaml: "mcp_servers: {s: {command: [node, -x, ws/f, ws], tools: [t]}}",
+      shown: "program file",
+    },
+    {
+      key: "mcp_servers.*.env.*.file",
+      yaml: "mcp_servers: {s: {command: [/bin/x], env: {A: {file: ws/f}}, tools: [t]}}",
+      shown: "key file",
+    },
+    {
+      key: "mcp_servers.*.headers.*.file",
+      yaml: "mcp_servers: {s: {url: 'https://a.example', headers: {A: {file: ws/f}}, tools: [t]}}",
+      shown: "key file",
+    },
+    { key: "audit.key.file", yaml: "audit: {key: {file: ws/f}}", shown: "key file" },
+  ];
+  for (const { key, yaml, shown } of namedThere) {
+    test(`${key} in the workspace waits for trust, is part of what is asked about, and is protected`, async () => {
+      const file = write("ws/f", "k");
+      const p = write("p.yaml", policy(yaml.replace("TOP", top)));
+      const refused = await load({ policies: [p], trustFlag: "untrusted" });
+      assertEquals(refused.problems.map((x) => `${x.code}: ${x.message.replaceAll(top, "TOP")}`), [
+        `in-untrusted-workspace: the ${shown} \`TOP/ws/f\` lies in the workspace, which is not trusted`,
+      ]);
+      const first = await value({ policies: [p], trustFlag: "trusted" });
+      assertEquals(first.content.items.map((i) => i.path), ["f"]);
+      assert(first.policy.protect.some((entry) => entry.pattern.test(file)));
+      write("ws/f", "other");
+      const second = await value({ policies: [p], trustFlag: "trusted" });
+      assert(first.content.hash !== second.content.hash);
+    });
+  }
+
   test("what a policy of the workspace names in the workspace is asked about as well", async () => {
     const p = write("ws/p.yaml", policy("skills: {sources: [{path: tools}]}"));
     write("ws/tools/s/SKILL.md", "one");
