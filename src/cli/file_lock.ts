@@ -4,7 +4,7 @@ import { closeSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { openNative } from "../sandbox/native.ts";
-import type { FileLock } from "../store/file_store.ts";
+import type { FileLock } from "../store/session_lock.ts";
 
 const callNumbers: { readonly [arch: string]: number } = { x64: 73, arm64: 32 };
 const exclusiveAtOnce = 2 | 4;

@@ -41,8 +41,8 @@ export const verbs: readonly Verb[] = [
   },
   {
     name: "session",
-    usage: "session list|show|verify",
-    summary: "read and check the record of past runs",
+    usage: "session list|show|resume|verify|repair|export|prune",
+    summary: "read, go on with, check, mend and clear away the record of past runs",
     load: async () => (await import("./commands/session.ts")).session,
   },
   {

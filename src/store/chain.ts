@@ -60,12 +60,16 @@ export function damagesOf(bytes: Uint8Array): readonly Damage[] {
   const damages: Damage[] = [];
   let last = noEvents;
   let line = 0;
+  let unreadable = 0;
   for (const [start, end] of linesOf(bytes)) {
     line++;
     const read = readLine(bytes.subarray(start, end));
-    const message = typeof read === "string" ? read : linkFault(read, last);
+    // What a line that cannot be read stood for is not missed once more in the next one.
+    const goesOn = typeof read !== "string" && unreadable > 0 && read.seq === last.seq + 1 + unreadable;
+    const message = typeof read === "string" ? read : goesOn ? undefined : linkFault(read, last);
     if (message !== undefined) damages.push({ line, message });
     if (damages.length === mostDamages) break;
+    unreadable = typeof read === "string" ? unreadable + 1 : 0;
     // What comes after a gap is measured by itself: one gap is one finding.
     if (typeof read !== "string") last = read;
   }

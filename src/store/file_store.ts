@@ -2,7 +2,6 @@
 // process at a time writes a session; the operating system knows which.
 import {
   closeSync,
-  constants,
   fdatasyncSync,
   fstatSync,
   fsyncSync,
@@ -13,7 +12,6 @@ import {
   readSync,
   rmdirSync,
   rmSync,
-  statSync,
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -22,20 +20,12 @@ import { LogFailure } from "../agent/ports.ts";
 import { syncFolder, writeWhole } from "../disk/whole_file.ts";
 import { type ChainReport, checkChain, noEvents, type Tip } from "./chain.ts";
 import { type Head, readHead, type Sign, writeHead } from "./head_file.ts";
-import { takeLock } from "./lock.ts";
 import { cannot, isSessionId, logPath, readLog } from "./session_files.ts";
+import { letGo, lockFile, lockNames, type LockOptions, openLocked } from "./session_lock.ts";
 import type { Claim, Recovered, Sealed, Store } from "./store.ts";
 
-/**
- * The lock of the operating system on an open file: whether this process has it now. It ends with the file, so with the
- * process, and holds between processes that do not see each other's numbers, such as those of two containers.
- */
-export type FileLock = (file: number, folder: string) => boolean;
-
-export type FileStoreOptions = {
+export type FileStoreOptions = LockOptions & {
   readonly dir: string;
-  /** Absent where the system has none: then the names of claims alone keep processes apart. */
-  readonly lock?: FileLock;
   /** Signs heads. */
   readonly sign?: Sign;
 };
@@ -45,7 +35,7 @@ type Held = {
   readonly path: string;
   readonly file: number;
   readonly epoch: number;
-  readonly unlock: () => void;
+  readonly release: () => void;
   tip: Tip;
   size: number;
   /** Up to there the bytes are known to be on disk. */
@@ -94,7 +84,7 @@ export function fileStore(options: FileStoreOptions): Store {
       } catch {
         // The log itself is whole, and every turn end has been secured: a head that is older says less, but nothing wrong.
       }
-      letGo(own);
+      own.release();
     },
     async remove(id, epoch) {
       const own = newest(id, epoch);
@@ -105,7 +95,7 @@ export function fileStore(options: FileStoreOptions): Store {
       } catch (error) {
         throw cannot("remove", own.folder, error);
       } finally {
-        letGo(own);
+        own.release();
       }
     },
     append(id, expectedSeq, epoch, events) {
@@ -153,7 +143,9 @@ function createFile(options: FileStoreOptions, id: string): Held {
     unlock = lockNames(folder, id);
     file = openSync(path, "wx+", 0o600);
     lockFile(options, id, file, path);
-    const own = { ...fresh, folder, path, file, epoch: 1, unlock, tip: noEvents, size: 0 };
+    const opened = { file, unlock };
+    const release = () => letGo(opened);
+    const own = { ...fresh, folder, path, file, epoch: 1, release, tip: noEvents, size: 0 };
     writeHead(folder, headOf(options, id, own));
     return own;
   } catch (error) {
@@ -185,11 +177,8 @@ function openFile(
 ): { readonly own: Held; readonly events: Claim["events"]; readonly recovered: Recovered | undefined } {
   const path = logPath(options.dir, id);
   const folder = dirname(path);
-  const unlock = lockNames(folder, id);
-  let file: number | undefined;
+  const { file, release } = openLocked(options, id, path);
   try {
-    file = openSync(path, constants.O_RDWR | (constants.O_NOFOLLOW ?? 0));
-    lockFile(options, id, file, path);
     const bytes = readFileSync(file);
     const report = soundChain(id, path, bytes);
     const head = readHead(folder);
@@ -201,13 +190,12 @@ function openFile(
     };
     const tip = report.events.at(-1) ?? noEvents;
     const epoch = (head?.epoch ?? 0) + 1;
-    const own = { ...fresh, folder, path, file, epoch, unlock, tip, size: report.goodBytes };
+    const own = { ...fresh, folder, path, file, epoch, release, tip, size: report.goodBytes };
     // What it says of the log stays until a turn ends, save that it may not name what is gone.
     writeHead(folder, head === undefined || lost > 0 ? headOf(options, id, own) : { ...head, epoch });
     return { own, events: report.events, recovered };
   } catch (error) {
-    if (file !== undefined) closeSync(file);
-    unlock();
+    release();
     throw error instanceof LogFailure ? error : cannot("open", path, error);
   }
 }
@@ -236,11 +224,6 @@ function headOf(
   const { seq, hash } = own.tip;
   const head = { session, epoch: own.epoch, seq, hash, size: own.size };
   return sign === undefined ? head : { ...head, mac: sign(head) };
-}
-
-function letGo(own: Held): void {
-  closeSync(own.file);
-  own.unlock();
 }
 
 // Half a line must not stay: the next one would be glued to it.
@@ -311,27 +294,6 @@ function cutTail(
   ftruncateSync(file, goodBytes);
   fsyncSync(file);
   return { bytes: bytes.length - goodBytes, savedAs };
-}
-
-function lockNames(folder: string, id: string): () => void {
-  let lock: ReturnType<typeof takeLock>;
-  try {
-    lock = takeLock(join(folder, "lock"));
-  } catch (error) {
-    throw cannot("lock", folder, error);
-  }
-  if ("release" in lock) return lock.release;
-  throw new LogFailure("session_busy", `session \`${id}\` is open in ${lock.heldBy}; end that first`);
-}
-
-function lockFile({ lock }: FileStoreOptions, id: string, file: number, path: string): void {
-  // A log that was put in the place of this one, by a repair, is another file.
-  const isSame = () => fstatSync(file).ino === statSync(path).ino;
-  if (lock === undefined || (lock(file, dirname(path)) && isSame())) return;
-  throw new LogFailure(
-    "session_busy",
-    `session \`${id}\` is open in a process that cannot be seen from here, such as one of another container; end that first`,
-  );
 }
 
 async function* follow(dir: string, id: string, after: number, signal: AbortSignal) {

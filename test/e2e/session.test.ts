@@ -132,6 +132,8 @@ describe("writ session", () => {
         result: "consistent",
         events: m.events(id).length,
         head,
+        anchoredBy: [],
+        faults: [],
       });
     });
   });
@@ -204,7 +206,7 @@ describe("a log that was changed", () => {
     ["what is no JSON", (l) => l.with(3, "garbage").join("\n"), 4, "not a sealed event"],
   ];
   for (const [name, change, line, says] of changes) {
-    test(`by ${name}: verify gives exit code 8 and the line, a resume is refused, the list says so`, async () => {
+    test(`by ${name}: verify gives exit code 8 and the line, a resume is refused`, async () => {
       await withSession(async (m, args, id) => {
         const path = m.logPath(id);
         writeFileSync(path, change(readFileSync(path, "utf8").split("\n")));
@@ -212,7 +214,7 @@ describe("a log that was changed", () => {
         for (const which of [[id], []]) {
           const verified = await m.writ(["session", "verify", ...which]);
           assertEquals(verified.code, 8);
-          assertStringIncludes(verified.stdout, `${id}: damaged, ${line - 1} events`);
+          assertStringIncludes(verified.stdout, `${id}: damaged, ${line - 1} event`);
           assertStringIncludes(verified.stdout, `line ${line}: ${says}`);
         }
         const resumed = await m.writ(["run", ...args, "--resume", id, "go"]);
@@ -221,7 +223,6 @@ describe("a log that was changed", () => {
         const shown = await m.writ(["session", "show", id]);
         assertEquals(shown.code, 8);
         assertStringIncludes(shown.stderr, `${path}:${line}: ${says}; what follows is not shown`);
-        assertStringIncludes((await m.writ(["session", "list"])).stdout, " DAMAGED ");
         assertEquals(readFileSync(path, "utf8"), before);
         assertEquals(m.ids(), [id]);
       });

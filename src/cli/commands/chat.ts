@@ -46,7 +46,7 @@ type Chat = {
   model: string | undefined;
 };
 
-async function talk(context: Context, options: TurnOptions): Promise<number> {
+export async function talk(context: Context, options: TurnOptions): Promise<number> {
   const { output, host } = context;
   // Questions go to standard error: who cannot see them cannot answer.
   if (!host.stdinIsTerminal || !host.stderrIsTerminal) {
@@ -99,13 +99,13 @@ async function loop(chat: Chat): Promise<number> {
     } catch {
       text = undefined;
     }
-    if (text === undefined) return endOf(chat);
+    if (text === undefined) return endOf(chat, last);
     if (text.trim() === "") continue;
     const command = chatCommand(chat, text.trim());
-    if (command === "quit") return exitCodes.done;
+    if (command === "quit") return endOf(chat, last);
     if (command === "handled") continue;
     if (command === "compact") {
-      if (await compactNow(chat) === "audit_error") return exitCodes.audit;
+      await compactNow(chat);
       continue;
     }
     try {
@@ -115,13 +115,15 @@ async function loop(chat: Chat): Promise<number> {
       // Broken off at a question before the turn: the next message may come.
       if (!(error instanceof Interrupted)) throw error;
     }
-    if (last?.stop === "audit_error") return exitCodes[exitOf(last)];
     // Ctrl-C ends a turn, but who asks the process to end means the chat.
-    if (chat.interrupt.received === "SIGTERM") return endOf(chat);
+    if (chat.interrupt.received === "SIGTERM") return endOf(chat, last);
   }
 }
 
-function endOf({ interrupt }: Chat): number {
+// A log that could not be written ends a turn, not the chat: there may be room for the next. But a chat whose last turn it
+// ended has not ended well.
+function endOf({ interrupt }: Chat, last: TurnEnd | undefined): number {
+  if (last?.stop === "audit_error") return exitCodes[exitOf(last)];
   return interrupt.received === "SIGTERM" ? exitCodes.terminated : exitCodes.done;
 }
 

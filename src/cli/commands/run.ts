@@ -6,7 +6,7 @@ import { exitCodes } from "../../core/outcome.ts";
 import { readSkillBody } from "../../load/skill_body.ts";
 import { nobody, terminalApprover } from "../approver.ts";
 import { loadCatalog } from "../catalog.ts";
-import { collect, type CommandModule, type Context } from "../command.ts";
+import type { CommandModule, Context } from "../command.ts";
 import { sayWarnings } from "../doubts.ts";
 import { catchInterrupts } from "../interrupt.ts";
 import { liveView } from "../live_view.ts";
@@ -14,18 +14,11 @@ import { withChosenModel } from "../model.ts";
 import { readPrompt } from "../prompt.ts";
 import { answerJson, exitOf, reportEnd, reportProblems, reportUsage, resultJson } from "../result.ts";
 import { openSession, type Session } from "../compose.ts";
-import { type TurnOptions, withSessionOptions } from "../session_options.ts";
+import { type RunOptions, withAnswerOptions, withSessionOptions } from "../session_options.ts";
 import { loadSettings } from "../settings.ts";
 import { freshView } from "../skill_list.ts";
 import { askSkills } from "../skill_words.ts";
 import type { Terminal } from "../terminal.ts";
-
-export type RunOptions = TurnOptions & {
-  readonly skill?: readonly string[];
-  readonly unattended?: boolean;
-  readonly quiet?: boolean;
-  readonly json?: boolean;
-};
 
 export const run: CommandModule = {
   define(command, context, done) {
@@ -36,11 +29,7 @@ export const run: CommandModule = {
 };
 
 export function withRunOptions(command: Command): Command {
-  return withSessionOptions(command)
-    .option("--json", "print the result as JSON")
-    .option("--skill <name>", "load this skill first (repeatable)", collect)
-    .option("--unattended", "ask nobody: what would be asked is denied")
-    .option("-q, --quiet", "only the answer");
+  return withAnswerOptions(withSessionOptions(command));
 }
 
 export async function runOnce(

@@ -9,12 +9,13 @@ import { loadCatalog, missingForced, unlisted } from "../catalog.ts";
 import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
 import { reportProblems, reportSlip } from "../result.ts";
 import { withoutSecrets } from "../secrets.ts";
+import type { RunOptions } from "../session_options.ts";
 import { loadSettings } from "../settings.ts";
 import { findSkills, freshView, listSkills, skillFacts } from "../skill_list.ts";
 import { pinSkills } from "../skill_pin.ts";
 import { explainMessage } from "./explain.ts";
 import { defineSkillLint } from "./skill_lint.ts";
-import { runOnce, type RunOptions, withRunOptions } from "./run.ts";
+import { runOnce, withRunOptions } from "./run.ts";
 import { toJsonLine } from "../json_line.ts";
 
 export const skill: CommandModule = {
