@@ -75,6 +75,8 @@ export type ToolOutcome = {
   /** Stable snake_case; set when `ok` is false. */
   readonly code?: string;
   readonly data?: Json;
+  /** It failed, and may have had its effect all the same. */
+  readonly unknown?: true;
   /** Cut or empty: no evidence for a gate. */
   readonly partial?: boolean;
 };

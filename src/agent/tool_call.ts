@@ -162,7 +162,7 @@ async function runTool(agent: Agent, turn: TurnHooks, call: ToolCall, tool: Tool
     // A skill that is loaded, or runs as a fork, is recorded within the call.
     if (error instanceof LogFailure) throw error;
     const message = messageOf(error);
-    return { ok: false, code: "tool_failed", content: `${call.tool} failed: ${message}` };
+    return { ok: false, code: "tool_failed", content: `${call.tool} failed: ${message}`, unknown: true };
   }
 }
 
@@ -289,6 +289,7 @@ function complete(
     tool: call.tool,
     ok: outcome.ok,
     ...(outcome.code === undefined ? {} : { code: outcome.code }),
+    ...(outcome.unknown === true ? { unknown: true } : {}),
     bytes: byteLength(outcome.content),
     durationMs,
     result: text,

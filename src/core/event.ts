@@ -206,6 +206,8 @@ export type EventData = {
     readonly tool: string;
     readonly ok: boolean;
     readonly code?: string;
+    /** It failed, and may have had its effect all the same. */
+    readonly unknown?: true;
     readonly bytes: number;
     readonly durationMs: number;
     readonly result: string;

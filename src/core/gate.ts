@@ -6,7 +6,6 @@ import type { Cause } from "./decision.ts";
 import { evidenceMark } from "./evidence.ts";
 import type { Facts } from "./facts.ts";
 import { type GateState, type Given, isFresh } from "./gate_state.ts";
-import type { Json } from "./message.ts";
 import type { Gate } from "./policy.ts";
 import type { Rule } from "./rule.ts";
 
@@ -75,27 +74,9 @@ export function gateVotes(blocks: readonly GateBlock[]): readonly Cause[] {
   }));
 }
 
-const unknownOutcomes: readonly string[] = [
-  "timeout",
-  "cancelled",
-  "output_limit",
-  "tool_failed",
-  "server_down",
-];
-
-/**
- * Whether a gated call that started and ended so has used its gates up: it ended well, or nobody knows whether it had its
- * effect.
- */
-export function usesUp(
-  outcome: { readonly ok: boolean; readonly code?: string; readonly data?: Json },
-): boolean {
-  if (outcome.ok || outcome.code === undefined || unknownOutcomes.includes(outcome.code)) return true;
-  return outcome.code === "exit" && typeof exitOf(outcome.data) !== "number";
-}
-
-function exitOf(data: Json | undefined): Json | undefined {
-  return typeof data === "object" && data !== null && "exit" in data ? data["exit"] : undefined;
+/** Whether a gated call that started and ended so has used its gates up: it had its effect, or may have had it. */
+export function usesUp(outcome: { readonly ok: boolean; readonly unknown?: true }): boolean {
+  return outcome.ok || outcome.unknown === true;
 }
 
 function missingFor(gate: Gate, state: GateState, tree: string | undefined): readonly string[] {

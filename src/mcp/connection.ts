@@ -29,7 +29,13 @@ export type Reach =
 /** `code` is `server_error` when the server turned the call down; after `server_down`, `timeout` and `cancelled` it may have been done. */
 export type Answer =
   | { readonly ok: true; readonly result: unknown }
-  | { readonly ok: false; readonly code: string; readonly message: string };
+  | {
+    readonly ok: false;
+    readonly code: string;
+    readonly message: string;
+    /** The server may have done what it was asked. */
+    readonly unknown?: true;
+  };
 
 export type Connection = {
   call(tool: string, args: Args, signal: AbortSignal): Promise<Answer>;
@@ -185,19 +191,26 @@ function connectionOf(link: Link, timing: Timing): Connection {
   };
 
   function failure({ gone }: Link, error: unknown, signal: AbortSignal, callMs: number): Answer {
-    if (signal.aborted) return { ok: false, code: "cancelled", message: "cancelled" };
+    if (signal.aborted) return { ok: false, code: "cancelled", message: "cancelled", unknown: true };
     if (isTimeout(library, error)) {
-      return { ok: false, code: "timeout", message: `no answer within ${callMs} ms (\`call_timeout\`)` };
+      const message = `no answer within ${callMs} ms (\`call_timeout\`)`;
+      return { ok: false, code: "timeout", message, unknown: true };
     }
     const why = gone();
-    if (why !== undefined) return down(why);
-    const code = isTurnedDown(library, error) ? "server_error" : "server_down";
-    return { ok: false, code, message: explain(library, error) };
+    if (why !== undefined) return { ...down(why), unknown: true };
+    const message = explain(library, error);
+    if (!isTurnedDown(library, error)) return { ok: false, code: "server_down", message, unknown: true };
+    return {
+      ok: false,
+      code: "server_error",
+      message,
+      ...(brokeWithin(library, error) ? { unknown: true } : {}),
+    };
   }
 }
 
 // A program that is gone is not started again: another one could be another server.
-function down(why: string): Answer {
+function down(why: string): Extract<Answer, { readonly ok: false }> {
   return { ok: false, code: "server_down", message: `${why}; its tools are out of use in this session` };
 }
 
@@ -210,6 +223,11 @@ function isTimeout(library: Library, error: unknown): boolean {
 function isTurnedDown(library: Library, error: unknown): boolean {
   if (error instanceof library.SdkHttpError) return error.status < 500 && error.status !== 404;
   return error instanceof library.ProtocolError;
+}
+
+// It was taken, and then something failed: also what we say ourselves of an answer that is none.
+function brokeWithin(library: Library, error: unknown): boolean {
+  return error instanceof library.ProtocolError && error.code === library.ProtocolErrorCode.InternalError;
 }
 
 function explain(library: Library, error: unknown): string {

@@ -4,6 +4,7 @@ export {
   Client,
   deserializeMessage,
   ProtocolError,
+  ProtocolErrorCode,
   SdkError,
   SdkErrorCode,
   SdkHttpError,

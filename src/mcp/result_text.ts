@@ -9,7 +9,12 @@ const longestData = 65_536;
 /** `result` is of any shape; at most `cap` characters of it are kept, from its head and its tail. */
 export function outcomeOf(result: unknown, cap: number): ToolOutcome {
   if (!isObject(result)) {
-    return { ok: false, code: "bad_result", content: "the server's answer is no result of a tool" };
+    return {
+      ok: false,
+      code: "bad_result",
+      content: "the server's answer is no result of a tool",
+      unknown: true,
+    };
   }
   const { content, structuredContent: structured, isError } = result;
   const blocks = Array.isArray(content) ? content : [];

@@ -21,7 +21,9 @@ export function serverTool(
     async run(args, at): Promise<ToolOutcome> {
       const answer = await connection.call(tool.name, args, at.signal);
       if (answer.ok) return outcomeOf(answer.result, maxOutput);
-      return { ok: false, code: answer.code, content: failureText(server.name, answer.code, answer.message) };
+      const { code, message, unknown } = answer;
+      const content = failureText(server.name, code, message);
+      return { ok: false, code, content, ...(unknown === true ? { unknown } : {}) };
     },
   };
 }

@@ -16,7 +16,7 @@ import { argvText } from "../shell/argv_text.ts";
 import { shellFacts } from "../shell/shell_facts.ts";
 import { boxFault, enterBox, withBoxNotes } from "./boxed_call.ts";
 import { pathFact } from "./path_fact.ts";
-import { done, failed } from "./tool_outcome.ts";
+import { done, failed, failedMidway } from "./tool_outcome.ts";
 
 /** What a tool has of its skill. */
 export type SkillSide = {
@@ -147,7 +147,7 @@ function outcome(spec: CommandTool, result: RunResult, timeoutMs: number, folder
   }
   const said = result.stderr.trim() === "" ? result.stdout : result.stderr;
   const end = said.length > shownErrors ? `[…]${said.slice(-shownErrors).toWellFormed()}` : said;
-  return failed(ended.code, `${end}${end === "" || end.endsWith("\n") ? "" : "\n"}[${ended.note}]`, data);
+  return ended.fail(ended.code, `${end}${end === "" || end.endsWith("\n") ? "" : "\n"}[${ended.note}]`, data);
 }
 
 function notStarted(
@@ -168,17 +168,21 @@ function notStarted(
 function ending(
   result: RunResult,
   timeoutMs: number,
-): { readonly code: string; readonly note: string } | undefined {
-  if (result.cancelled) return { code: "cancelled", note: "cancelled; everything that it started was ended" };
+): { readonly fail: typeof failed; readonly code: string; readonly note: string } | undefined {
+  if (result.cancelled) {
+    return { fail: failedMidway, code: "cancelled", note: "cancelled; everything that it started was ended" };
+  }
   if (result.timedOut) {
     const after = plural(Math.max(1, Math.round(timeoutMs / 1000)), "second");
-    return { code: "timeout", note: `stopped after ${after}` };
+    return { fail: failedMidway, code: "timeout", note: `stopped after ${after}` };
   }
   if (result.flooded) {
-    return { code: "output_limit", note: "stopped because it would not stop writing" };
+    return { fail: failedMidway, code: "output_limit", note: "stopped because it would not stop writing" };
   }
-  if (result.signal !== null) return { code: "exit", note: `ended by ${result.signal}` };
-  if (result.exit !== 0) return { code: "exit", note: `exit ${result.exit}` };
+  if (result.signal !== null) return { fail: failedMidway, code: "exit", note: `ended by ${result.signal}` };
+  if (result.exit !== 0) return { fail: failed, code: "exit", note: `exit ${result.exit}` };
   // What is no text is no result: a replaced character would pass for what the command said.
-  return result.stdout.includes("\ufffd") ? { code: "not_text", note: "its output is not UTF-8" } : undefined;
+  return result.stdout.includes("\ufffd")
+    ? { fail: failedMidway, code: "not_text", note: "its output is not UTF-8" }
+    : undefined;
 }

@@ -10,7 +10,7 @@ import { beforeCut, capText } from "../core/text.ts";
 import { numberArg, textArg } from "./arguments.ts";
 import { hostFact, type HostFault } from "./host_fact.ts";
 import type { GetFault, GetLimits, Reply } from "./http_get.ts";
-import { done, failed } from "./tool_outcome.ts";
+import { done, failed, failedMidway } from "./tool_outcome.ts";
 
 export type FetchLimits = GetLimits & {
   /** For everything: look-ups, redirects and the body. */
@@ -118,9 +118,9 @@ async function fetchWithin(limits: FetchLimits, args: Args, at: ToolContext): Pr
   try {
     return await follow(journey, host, found.addresses, numberArg(args, "max_chars"));
   } catch (error) {
-    if (at.signal.aborted) return failed("cancelled", "cancelled");
+    if (at.signal.aborted) return failedMidway("cancelled", "cancelled");
     if (!deadline.signal.aborted) throw error;
-    return failed(
+    return failedMidway(
       "timeout",
       `\`${host.host}\` had not answered in full after ${
         plural(Math.round(limits.totalMs / 1000), "second")
@@ -196,7 +196,8 @@ async function nextStop(
 
 function unreached(fault: GetFault, stop: Stop, network: Network): ToolOutcome {
   const hint = network.hint !== undefined && fault.code === "connect_failed" ? ` (${network.hint})` : "";
-  return failed(fault.code, `\`${stop.url.href}\`: ${fault.message}${hint}`);
+  const fail = fault.sent === true ? failedMidway : failed;
+  return fail(fault.code, `\`${stop.url.href}\`: ${fault.message}${hint}`);
 }
 
 async function pageOutcome(

@@ -3,7 +3,7 @@ import type { Entered, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import type { Box } from "../core/box_plan.ts";
 import { isWithin } from "../core/path.ts";
 import { run, type RunResult } from "../sandbox/subprocess.ts";
-import { failed } from "./tool_outcome.ts";
+import { failed, failedMidway } from "./tool_outcome.ts";
 
 const settings = [
   "core.fsmonitor=false",
@@ -130,9 +130,9 @@ function notGit(at: ToolContext): Failed {
 
 /** Why a git call gave nothing to work with. */
 export function gitFailed(result: RunResult): Failed {
-  if (result.cancelled) return failed("cancelled", "cancelled");
+  if (result.cancelled) return failedMidway("cancelled", "cancelled");
   if (result.timedOut) {
-    return failed("timeout", `git took longer than ${timeoutMs / 1000} s: narrow the path`);
+    return failedMidway("timeout", `git took longer than ${timeoutMs / 1000} s: narrow the path`);
   }
   const said = result.failure?.message ?? result.stderr.trim().split("\n").slice(-5).join("\n");
   return failed("git_failed", `git failed: ${said}`);

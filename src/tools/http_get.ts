@@ -32,7 +32,13 @@ export type Reply = {
   /** There was more than `maxBytes`. */
   readonly cut: boolean;
 };
-export type GetFault = { readonly ok: false; readonly code: string; readonly message: string };
+export type GetFault = {
+  readonly ok: false;
+  readonly code: string;
+  readonly message: string;
+  /** The request may have reached the server. */
+  readonly sent?: true;
+};
 
 const maxHeaderBytes = 16 * 1024;
 const mostAddresses = 4;
@@ -50,10 +56,12 @@ export async function httpGet(
   const stop = () => socket.destroy();
   signal.addEventListener("abort", stop, { once: true });
   try {
-    return await Promise.race([exchange(socket, target, limits), aborted(signal)]);
+    const reply = await Promise.race([exchange(socket, target, limits), aborted(signal)]);
+    return reply.ok ? reply : { ...reply, sent: true };
   } catch (error) {
     signal.throwIfAborted();
-    return { ok: false, code: "bad_response", message: `the answer is no proper HTTP: ${reasonOf(error)}` };
+    const message = `the answer is no proper HTTP: ${reasonOf(error)}`;
+    return { ok: false, code: "bad_response", message, sent: true };
   } finally {
     signal.removeEventListener("abort", stop);
     socket.destroy();

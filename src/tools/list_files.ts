@@ -5,7 +5,7 @@ import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import { numberArg, textArg } from "./arguments.ts";
 import { fileGlob } from "./file_glob.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
-import { done, failed, readRefused, showName, showPath } from "./tool_outcome.ts";
+import { done, failed, failedMidway, readRefused, showName, showPath } from "./tool_outcome.ts";
 import { type Found, walk, type WalkEnd, walkNotes } from "./walk.ts";
 
 const mostLines = 500;
@@ -39,7 +39,7 @@ export const listFiles: Tool = {
     for await (const entry of walk(leads.path, at, end)) {
       if (wanted === undefined || (entry.kind !== "folder" && wanted.test(entry.path))) found.push(entry);
     }
-    if (end.stopped === "cancelled") return failed("cancelled", "cancelled");
+    if (end.stopped === "cancelled") return failedMidway("cancelled", "cancelled");
     return listing(found, depth, end, at);
   },
 };

@@ -9,7 +9,7 @@ import { numberArg, textArg } from "./arguments.ts";
 import { binaryKind, fileText, type Page, pageOf } from "./file_text.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
 import { type OpenFile, openFile, readAll } from "./open_file.ts";
-import { done, failed, showPath } from "./tool_outcome.ts";
+import { done, failed, failedMidway, showPath } from "./tool_outcome.ts";
 
 const defaultLimit = 2000;
 /** Larger files are read piece by piece, and only as far as needed. */
@@ -129,7 +129,7 @@ async function readPart(file: OpenFile, path: string, wanted: Wanted, at: ToolCo
     text = text.slice(skipped);
     if (line >= wanted.first && text.length > at.shell.maxOutput) break;
     if (pieces % 32 === 31) await breathe();
-    if (at.signal.aborted) return failed("cancelled", "cancelled");
+    if (at.signal.aborted) return failedMidway("cancelled", "cancelled");
   }
   if (line < wanted.first || text === "") return pastEnd(path, wanted.first, line, at);
   const page = pageOf(text, 1, wanted.limit, at.shell.maxOutput, openKey(before) !== undefined);

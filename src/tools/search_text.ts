@@ -10,7 +10,7 @@ import { fileText } from "./file_text.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
 import { type LineSearch, lineSearch } from "./line_search.ts";
 import { openFile, readAll } from "./open_file.ts";
-import { done, failed, readRefused, showPath } from "./tool_outcome.ts";
+import { done, failed, failedMidway, readRefused, showPath } from "./tool_outcome.ts";
 import { walk, type WalkEnd, walkNotes } from "./walk.ts";
 
 const mostMatches = 200;
@@ -76,7 +76,7 @@ async function searchIn(
     const fault = searchFile(path, search, tally, at);
     if (fault !== undefined) return fault;
   }
-  if (end.stopped === "cancelled") return failed("cancelled", "cancelled");
+  if (end.stopped === "cancelled") return failedMidway("cancelled", "cancelled");
   return report(tally, end);
 }
 

@@ -13,7 +13,7 @@ import { numberArg, textArg } from "./arguments.ts";
 import { boxFault, enterBox, withBoxNotes } from "./boxed_call.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
 import { pathFact } from "./path_fact.ts";
-import { done, failed, showName, showPath } from "./tool_outcome.ts";
+import { done, failed, failedMidway, showName, showPath } from "./tool_outcome.ts";
 
 export const shell: Tool = {
   name: "shell",
@@ -103,7 +103,7 @@ function outcome(result: RunResult, timeoutMs: number, at: ToolContext): ToolOut
   const data = { exit: result.exit, ...(result.signal === null ? {} : { signal: result.signal }) };
   const ended = ending(result, timeoutMs);
   if (ended === undefined) return done(output === "" ? "[no output]" : output, { data });
-  return failed(
+  return ended.fail(
     ended.code,
     `${output}${output === "" || output.endsWith("\n") ? "" : "\n"}[${ended.note}]`,
     data,
@@ -128,10 +128,13 @@ function notStarted(
 function ending(
   result: RunResult,
   timeoutMs: number,
-): { readonly code: string; readonly note: string } | undefined {
-  if (result.cancelled) return { code: "cancelled", note: "cancelled; everything that it started was ended" };
+): { readonly fail: typeof failed; readonly code: string; readonly note: string } | undefined {
+  if (result.cancelled) {
+    return { fail: failedMidway, code: "cancelled", note: "cancelled; everything that it started was ended" };
+  }
   if (result.timedOut) {
     return {
+      fail: failedMidway,
       code: "timeout",
       note: `stopped after ${
         plural(Math.round(timeoutMs / 1000), "second")
@@ -140,12 +143,13 @@ function ending(
   }
   if (result.flooded) {
     return {
+      fail: failedMidway,
       code: "output_limit",
       note: "stopped because it would not stop writing: filter its output, or send it to a file",
     };
   }
-  if (result.signal !== null) return { code: "exit", note: `ended by ${result.signal}` };
-  return result.exit === 0 ? undefined : { code: "exit", note: `exit ${result.exit}` };
+  if (result.signal !== null) return { fail: failedMidway, code: "exit", note: `ended by ${result.signal}` };
+  return result.exit === 0 ? undefined : { fail: failed, code: "exit", note: `exit ${result.exit}` };
 }
 
 // One after the other, not mixed: which of two pipes was read first is chance, and the record should not hold chance. What the

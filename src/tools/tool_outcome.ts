@@ -15,6 +15,15 @@ export function failed(code: string, content: string, data?: Json): ToolOutcome 
   return { ok: false, code, content, ...(data === undefined ? {} : { data }) };
 }
 
+/** A failure that does not say whether the call had its effect, such as one that was stopped halfway. */
+export function failedMidway(
+  code: string,
+  content: string,
+  data?: Json,
+): ToolOutcome & { readonly ok: false } {
+  return { ...failed(code, content, data), unknown: true };
+}
+
 /** A path as the model would write it: relative to the root where it lies inside, absolute elsewhere. */
 export function showPath(path: string, place: Pick<Place, "root">): string {
   const inner = relativeTo(path, place.root);

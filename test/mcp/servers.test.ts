@@ -99,7 +99,8 @@ describe("a real server", () => {
     withServers([{ tools: { exit: "execute", echo: "read" } }], async (servers) => {
       const content =
         "the server `s` cannot be reached: it ended with exit 3: the server had enough; its tools are out of use in this session";
-      assertEquals(await call(servers, "exit"), { ok: false, code: "server_down", content });
+      assertEquals(await call(servers, "exit"), { ok: false, code: "server_down", content, unknown: true });
+      // This one was not sent any more.
       assertEquals(await call(servers, "echo", { text: "x" }), { ok: false, code: "server_down", content });
     }));
 
@@ -113,7 +114,12 @@ describe("a real server", () => {
           const waiting = call(servers, "wait", {}, stop.signal);
           await call(servers, "echo", { text: "x" });
           stop.abort();
-          assertEquals(await waiting, { ok: false, code: "cancelled", content: "cancelled" });
+          assertEquals(await waiting, {
+            ok: false,
+            code: "cancelled",
+            content: "cancelled",
+            unknown: true,
+          });
           while (seen.cancelled === before) await new Promise((done) => setTimeout(done, 5));
           assertEquals(await call(servers, "echo", { text: "still there" }), {
             ok: true,
@@ -128,6 +134,7 @@ describe("a real server", () => {
         ok: false,
         code: "timeout",
         content: "no answer within 300 ms (`call_timeout`)",
+        unknown: true,
       });
       assertEquals(await call(servers, "echo", { text: "x" }), { ok: true, content: "x" });
     }));
@@ -165,6 +172,7 @@ describe("over HTTP", () => {
             code: "server_down",
             content:
               "the server `s` cannot be reached: HTTP status 404: the session is over, or the address is wrong",
+            unknown: true,
           });
         }),
     ));
@@ -248,7 +256,8 @@ describe("over HTTP", () => {
             async (servers) => {
               http.instead = instead;
               const failed = await call(servers, "echo", { text: "x" });
-              assertEquals([failed.ok, failed.code], [false, code], failed.content);
+              const known = code === "server_error" ? undefined : true;
+              assertEquals([failed.code, failed.unknown], [code, known], failed.content);
               assertMatch(failed.content, content);
               http.instead = undefined;
               assertEquals(await call(servers, "echo", { text: "y" }), { ok: true, content: "y" });
@@ -330,12 +339,23 @@ describe("a server that does wrong in a call", () => {
   const down = (why: string) =>
     `the server \`s\` cannot be reached: ${why}; its tools are out of use in this session`;
   const rows: readonly (readonly [string, string, ToolOutcome])[] = [
-    ["dies", "dies", { ok: false, code: "server_down", content: down("it ended with exit 9") }],
-    ["floods", "floods", { ok: false, code: "server_down", content: down("it does not stop writing") }],
+    ["dies", "dies", {
+      ok: false,
+      code: "server_down",
+      content: down("it ended with exit 9"),
+      unknown: true,
+    }],
+    ["floods", "floods", {
+      ok: false,
+      code: "server_down",
+      content: down("it does not stop writing"),
+      unknown: true,
+    }],
     ["answers what is no result", "no-result", {
       ok: false,
       code: "server_error",
       content: "the server `s` refused the call: its answer has a wrong shape",
+      unknown: true,
     }],
     ["answers odd parts", "odd-parts", {
       ok: true,
@@ -351,6 +371,7 @@ describe("a server that does wrong in a call", () => {
       ok: false,
       code: "timeout",
       content: "no answer within 1000 ms (`call_timeout`)",
+      unknown: true,
     }],
   ];
   for (const [name, mode, expected] of rows) {
