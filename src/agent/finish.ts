@@ -2,7 +2,7 @@
 import type { Agent } from "./agent.ts";
 import { openBlockedGates } from "./gate_watch.ts";
 import type { Stop } from "./stop.ts";
-import { failedFinish, finishBlocks } from "../core/gate.ts";
+import { failedFinish, finishBlocks, showMissing } from "../core/gate.ts";
 
 /** Asked each time the model has nothing more to do: how the turn ends, or undefined when it was sent back. */
 export type FinishGuard = () => Promise<Stop | undefined>;
@@ -36,7 +36,7 @@ export function finishGuard(agent: Agent, signal: AbortSignal): FinishGuard {
     }
     return {
       stop: "gate_unmet",
-      message: `gate \`${spent.gate.id}\` was not met: ${spent.missing.join("; ")}`,
+      message: `gate \`${spent.gate.id}\` was not met: ${spent.missing.map(showMissing).join("; ")}`,
       hint: "the log says what was tried; `writ help gates` says what counts",
     };
   };

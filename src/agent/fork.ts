@@ -264,8 +264,12 @@ function forkOfGate(agent: Agent, id: string): Skill | undefined {
 }
 
 // A command that is not alone in its text is held back for that, whatever the skill says.
-function isDue(state: SessionState, skill: string, { gate, missing }: EventData["gate.blocked"]): boolean {
-  if (missing.every((m) => m.startsWith("gate_compound"))) return false;
+function isDue(
+  state: SessionState,
+  skill: string,
+  { gate, compoundOnly }: EventData["gate.blocked"],
+): boolean {
+  if (compoundOnly === true) return false;
   const { forks, gates, recent, transcript, turn } = state;
   const ended = forks.ended[skill] ?? 0;
   const verdict = gates.verdicts[skill]?.at(-1)?.seq ?? 0;

@@ -6,7 +6,7 @@ import { countsByStatus, type EvidenceClaims, evidenceClaims } from "../core/evi
 import type { EventData } from "../core/event.ts";
 import { topParts } from "../core/covering.ts";
 import type { Facts } from "../core/facts.ts";
-import { type GateBlock, gatesOf, usesUp } from "../core/gate.ts";
+import { type GateBlock, gatesOf, showMissing, usesUp } from "../core/gate.ts";
 import type { Gate } from "../core/policy.ts";
 
 /** The content of the workspace, for a call that a gate guards; any other call does not depend on it. */
@@ -103,7 +103,12 @@ export async function openBlockedGates(
   blocks: readonly GateBlock[],
 ): Promise<void> {
   for (const { gate, missing } of blocks) {
-    agent.recorder.emit("gate.blocked", { gate: gate.id, ...(call === undefined ? {} : { call }), missing });
+    agent.recorder.emit("gate.blocked", {
+      gate: gate.id,
+      ...(call === undefined ? {} : { call }),
+      missing: missing.map(showMissing),
+      ...(missing.every((m) => m.kind === "compound") ? { compoundOnly: true } : {}),
+    });
     await activateForGate(agent, gate);
   }
 }

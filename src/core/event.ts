@@ -190,7 +190,13 @@ export type EventData = {
     readonly decision: "allow" | "deny";
     readonly reason: string;
   };
-  "gate.blocked": { readonly gate: string; readonly call?: string; readonly missing: readonly string[] };
+  "gate.blocked": {
+    readonly gate: string;
+    readonly call?: string;
+    readonly missing: readonly string[];
+    /** All that is missing is that the call stand alone in its text: the gate's skill is no help with that. */
+    readonly compoundOnly?: true;
+  };
   "tool.started": {
     readonly call: string;
     readonly tool: string;

@@ -9,7 +9,29 @@ import { type GateState, type Given, isFresh } from "./gate_state.ts";
 import type { Gate } from "./policy.ts";
 import type { Rule } from "./rule.ts";
 
-export type GateBlock = { readonly gate: Gate; readonly missing: readonly string[] };
+export type Missing =
+  /** `why`: what was wrong with what came nearest. */
+  | { readonly kind: "evidence"; readonly rule: Rule; readonly why?: string }
+  | { readonly kind: "verdict"; readonly gate: Gate }
+  /** The gated command is not the only one in its text. */
+  | { readonly kind: "compound" };
+export type GateBlock = { readonly gate: Gate; readonly missing: readonly Missing[] };
+
+/** As the log, the model and people are told. */
+export function showMissing(missing: Missing): string {
+  switch (missing.kind) {
+    case "evidence":
+      return `evidence missing: ${missing.rule.text}${missing.why === undefined ? "" : ` (${missing.why})`}`;
+    case "verdict": {
+      const { skill, verdict = [], by, evidence } = missing.gate;
+      const maker = by === "fork" ? ", by a fork of the skill" : "";
+      const after = evidence.length === 0 ? "" : ", in a reply after the one that asked for the evidence";
+      return `verdict missing: complete_skill ${skill} with outcome ${verdict.join(" or ")}${maker}${after}`;
+    }
+    case "compound":
+      return "gate_compound: the gated command must be the only one in its text";
+  }
+}
 
 /** Gates whose `before` patterns reach this call; as deep as deny rules look. */
 export function gatesOf(gates: readonly Gate[], facts: Facts, root: string): readonly Gate[] {
@@ -29,7 +51,7 @@ export function gateBlocks(
   return gatesOf(gates, facts, root).flatMap((gate) => {
     const missing = [...missingFor(gate, state, tree)];
     if (!isAlone(gate, facts, root)) {
-      missing.push("gate_compound: the gated command must be the only one in its text");
+      missing.push({ kind: "compound" });
     }
     return missing.length === 0 ? [] : [{ gate, missing }];
   });
@@ -70,7 +92,7 @@ export function gateVotes(blocks: readonly GateBlock[]): readonly Cause[] {
     gate: gate.id,
     layer: gate.layer,
     at: gate.at,
-    missing,
+    missing: missing.map(showMissing),
   }));
 }
 
@@ -79,25 +101,19 @@ export function usesUp(outcome: { readonly ok: boolean; readonly unknown?: true 
   return outcome.ok || outcome.unknown === true;
 }
 
-function missingFor(gate: Gate, state: GateState, tree: string | undefined): readonly string[] {
-  const missing = gate.evidence.flatMap((rule, index) =>
-    isThere(gate, state, index, tree)
-      ? []
-      : [`evidence missing: ${rule.text}${whyMissing(gate, state, index, tree)}`]
-  );
+function missingFor(gate: Gate, state: GateState, tree: string | undefined): readonly Missing[] {
+  const missing = gate.evidence.flatMap((rule, index): Missing[] => {
+    if (isThere(gate, state, index, tree)) return [];
+    const why = whyMissing(gate, state, index, tree);
+    return [{ kind: "evidence", rule, ...(why === undefined ? {} : { why }) }];
+  });
   if (gate.verdict === undefined || gate.skill === undefined) return missing;
   const newest = newestVerdict(gate, state);
   if (
     newest === undefined || !newest.gates.includes(gate.id) || !gate.verdict.includes(newest.outcome) ||
     (gate.by === "fork" && !newest.fork) || !isFresh(gate.id, state, newest, tree)
   ) {
-    const maker = gate.by === "fork" ? ", by a fork of the skill" : "";
-    const after = gate.evidence.length === 0 ? "" : ", in a reply after the one that asked for the evidence";
-    missing.push(
-      `verdict missing: complete_skill ${gate.skill} with outcome ${
-        gate.verdict.join(" or ")
-      }${maker}${after}`,
-    );
+    missing.push({ kind: "verdict", gate });
   }
   return missing;
 }
@@ -122,18 +138,23 @@ function isThere(gate: Gate, state: GateState, index: number, tree: string | und
 }
 
 // What was wrong with what came nearest, so that the next try succeeds.
-function whyMissing(gate: Gate, state: GateState, index: number, tree: string | undefined): string {
+function whyMissing(
+  gate: Gate,
+  state: GateState,
+  index: number,
+  tree: string | undefined,
+): string | undefined {
   const name = evidenceMark(gate, index);
   const near = state.nearly[name];
-  if (near !== undefined) return ` (call ${near.call} is none: ${near.why})`;
+  if (near !== undefined) return `call ${near.call} is none: ${near.why}`;
   const mark = state.marks[name];
-  if (mark === undefined) return "";
-  if (mark.seq <= (state.usedUpTo[gate.id] ?? 0)) return ` (call ${mark.call} was used up)`;
-  if (mark.seq <= voidedAt(gate, state)) return ` (call ${mark.call} was voided by the verdict after it)`;
-  if (mark.seq <= state.voidUpTo) return ` (call ${mark.call} was before the session was resumed)`;
+  if (mark === undefined) return undefined;
+  if (mark.seq <= (state.usedUpTo[gate.id] ?? 0)) return `call ${mark.call} was used up`;
+  if (mark.seq <= voidedAt(gate, state)) return `call ${mark.call} was voided by the verdict after it`;
+  if (mark.seq <= state.voidUpTo) return `call ${mark.call} was before the session was resumed`;
   return tree === undefined || mark.tree === undefined
-    ? ` (call ${mark.call} is stale: something that may write or execute was started after it)`
-    : ` (call ${mark.call} is stale: files or HEAD are not as they were; commit first, then gather)`;
+    ? `call ${mark.call} is stale: something that may write or execute was started after it`
+    : `call ${mark.call} is stale: files or HEAD are not as they were; commit first, then gather`;
 }
 
 // A command that hides nothing and is gated itself may run others (`npx release`); nothing may stand beside it.

@@ -173,11 +173,11 @@ describe("refusalText()", () => {
     const gate = { id: "g", layer: "user", at: envRule.at, before: [], evidence: [] } as const;
     const blocked = decide(layers, facts, {
       ...standing,
-      blocks: [{ gate, missing: ["evidence missing: x"] }],
+      blocks: [{ gate, missing: [{ kind: "compound" }] }],
     });
     assertMatch(
       refusalText(explain(facts, blocked), { unattended: false, allowed: [], nearMisses: [] }),
-      /^denied: gate: g at \/user\.yaml:1:3: evidence missing: x\nGather what is missing, in this order, [^\n]*$/,
+      /^denied: gate: g at \/user\.yaml:1:3: gate_compound: [^\n]*\nGather what is missing, in this order, [^\n]*$/,
     );
   });
 });

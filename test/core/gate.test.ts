@@ -10,6 +10,7 @@ import {
   gatesOf,
   gateVotes,
   missingEvidence,
+  showMissing,
   usesUp,
 } from "../../src/core/gate.ts";
 import { emptyGateState, type GateState } from "../../src/core/gate_state.ts";
@@ -35,6 +36,11 @@ function makeGate(
     evidence: evidence.map((m, n) => rule("user", `evidence[${n}]`, "allow", m)),
     ...more,
   };
+}
+
+/** The blocks, as people are told of them. */
+function told(...of: Parameters<typeof gateBlocks>) {
+  return gateBlocks(...of).map(({ gate, missing }) => ({ gate, missing: missing.map(showMissing) }));
 }
 
 function facts(tool: string, more: Partial<Facts> = {}): Facts {
@@ -176,7 +182,7 @@ describe("a gated call stands alone in its text", () => {
       const gate = makeGate([before, { tools: ["write_file"], path: [pathGlob("nowhere")] }], [
         { tools: ["git_diff"] },
       ]);
-      assertEquals(gateBlocks([gate], open, asked, root), alone ? [] : [{ gate, missing: [compound] }]);
+      assertEquals(told([gate], open, asked, root), alone ? [] : [{ gate, missing: [compound] }]);
     });
   }
 });
@@ -192,7 +198,7 @@ test("gateBlocks() says what is missing, gateVotes() makes it a deny", () => {
     "verdict missing: complete_skill guardian with outcome PASS, in a reply after the one that asked for the evidence",
   ];
   const blocks = gateBlocks([gate], state, merge, root);
-  assertEquals(blocks, [{ gate, missing }]);
+  assertEquals(blocks.map((b) => b.missing.map((m) => m.kind)), [["evidence", "verdict"]]);
   assertEquals(missingEvidence(gate, state), [gate.evidence[1]!]);
   assertEquals(gateVotes(blocks), [
     { by: "gate", effect: "deny", gate: "merge", layer: "user", at: gate.at, missing },
@@ -301,7 +307,7 @@ describe("gateBlocks() says why what was gathered does not count", () => {
   for (const [name, state, missing, tree] of rows) {
     test(name, () => {
       assertEquals(
-        gateBlocks([gate], { ...whole, ...state }, merge, root, tree),
+        told([gate], { ...whole, ...state }, merge, root, tree),
         missing.length === 0 ? [] : [{ gate, missing }],
       );
     });
@@ -310,15 +316,15 @@ describe("gateBlocks() says why what was gathered does not count", () => {
   test("a verdict that a fork must give", () => {
     const forked: Gate = { ...gate, by: "fork" };
     const wanted = verdict.replace("PASS,", "PASS, by a fork of the skill,");
-    assertEquals(gateBlocks([forked], whole, merge, root, "t1"), [{ gate: forked, missing: [wanted] }]);
+    assertEquals(told([forked], whole, merge, root, "t1"), [{ gate: forked, missing: [wanted] }]);
     const given = { ...whole, verdicts: { guardian: [{ ...pass, fork: true }] } };
-    assertEquals(gateBlocks([forked], given, merge, root, "t1"), []);
-    assertEquals(gateBlocks([gate], given, merge, root, "t1"), []);
+    assertEquals(told([forked], given, merge, root, "t1"), []);
+    assertEquals(told([gate], given, merge, root, "t1"), []);
   });
 
   test("a verdict alone, of several", () => {
     const alone: Gate = { ...gate, evidence: [], verdict: ["PASS", "OK"] };
-    assertEquals(gateBlocks([alone], emptyGateState, merge, root), [{
+    assertEquals(told([alone], emptyGateState, merge, root), [{
       gate: alone,
       missing: ["verdict missing: complete_skill guardian with outcome PASS or OK"],
     }]);
@@ -328,14 +334,14 @@ describe("gateBlocks() says why what was gathered does not count", () => {
     const { skill: _skill, verdict: _verdict, ...plain } = gate;
     for (const waits of [{ ...plain, skill: "guardian" }, { ...plain, verdict: ["PASS"] }]) {
       const refused = { guardian: [{ ...pass, outcome: "FAIL", seq: 9 }] };
-      assertEquals(gateBlocks([waits], { ...whole, verdicts: refused }, merge, root, "t1"), []);
+      assertEquals(told([waits], { ...whole, verdicts: refused }, merge, root, "t1"), []);
     }
   });
 
   test("a skill that is called like a property of every object", () => {
     const odd: Gate = { ...gate, skill: "constructor" };
     const missing = [verdict.replace("guardian", "constructor")];
-    assertEquals(gateBlocks([odd], whole, merge, root, "t1"), [{ gate: odd, missing }]);
+    assertEquals(told([odd], whole, merge, root, "t1"), [{ gate: odd, missing }]);
   });
 
   test("evidenceCalls() names the calls in the order of the patterns", () => {
@@ -368,7 +374,7 @@ describe("a gate on the end of a turn", () => {
     assertEquals(finishBlocks([gate], given("FAIL"), "t2").map((b) => b.missing.length), [2]);
   });
 
-  test("guards no call", () => assertEquals(gateBlocks([gate], emptyGateState, merge, root), []));
+  test("guards no call", () => assertEquals(told([gate], emptyGateState, merge, root), []));
 
   test("failedFinish() is the first whose newest verdict is FAIL", () => {
     assertEquals(failedFinish([call, gate], given("FAIL")), gate);

@@ -338,11 +338,8 @@ describe("gates and a command tool", () => {
     const facts = factsOf(["bash", "-c", "make x && gh pr merge 1"]);
     const missing = (before: string) =>
       gateBlocks([gate(before, "git_diff")], emptyGateState, facts, ws.root).flatMap((b) => b.missing);
-    assertEquals(missing("skill.deploy.run").map((m) => m.split(":")[0]), ["evidence missing"]);
-    assertEquals(missing("shell(gh pr merge *)").map((m) => m.split(":")[0]), [
-      "evidence missing",
-      "gate_compound",
-    ]);
+    assertEquals(missing("skill.deploy.run").map((m) => m.kind), ["evidence"]);
+    assertEquals(missing("shell(gh pr merge *)").map((m) => m.kind), ["evidence", "compound"]);
   });
 
   test("a command tool that runs the evidence is none", () => {
