@@ -7,6 +7,12 @@ import { skillModel } from "../core/model_choice.ts";
 import { renderSkill, type Skill } from "../core/skill.ts";
 import type { ActiveSkill } from "../core/session.ts";
 
+/** What of an agent loading a skill needs. */
+export type LoadSite = Pick<
+  Agent,
+  "policy" | "catalog" | "recorder" | "bodies" | "commandTools" | "installed" | "lastBodies"
+>;
+
 export type Activation = {
   readonly skill: Skill;
   readonly trigger: Trigger;
@@ -27,14 +33,14 @@ export type PreparedSkill = Extract<SkillBodyResult, { readonly ok: true }> & {
   readonly tokens: number;
 };
 
-export async function activate(agent: Agent, activation: Activation): Promise<ActivationResult> {
+export async function activate(agent: LoadSite, activation: Activation): Promise<ActivationResult> {
   const prepared = await prepareSkill(agent, activation, agent.recorder.state.active);
   return prepared.ok ? recordSkill(agent, prepared) : prepared;
 }
 
 /** Reads and renders it, and checks that it fits beside the skills of `active`. Records nothing. */
 export async function prepareSkill(
-  agent: Agent,
+  agent: LoadSite,
   activation: Activation,
   active: readonly Pick<ActiveSkill, "name" | "forced" | "body">[],
 ): Promise<PreparedSkill | Extract<ActivationResult, { readonly ok: false }>> {
@@ -60,7 +66,7 @@ export async function prepareSkill(
   return { ...read, activation, text: repeated ? "" : text, tokens };
 }
 
-export function recordSkill(agent: Agent, prepared: PreparedSkill): ActivationResult {
+export function recordSkill(agent: LoadSite, prepared: PreparedSkill): ActivationResult {
   const { meta, body, activation, text, tokens } = prepared;
   const { skill } = activation;
   const model = skillModel(agent.policy.model, meta.model).name;
@@ -93,7 +99,10 @@ export function recordSkill(agent: Agent, prepared: PreparedSkill): ActivationRe
 }
 
 /** An edited body is picked up; when the file cannot be read any more, the body that was read last stands. */
-export async function readBody(agent: Agent, skill: Skill): Promise<SkillBodyResult> {
+export async function readBody(
+  agent: Pick<LoadSite, "bodies" | "lastBodies">,
+  skill: Skill,
+): Promise<SkillBodyResult> {
   const read = await agent.bodies.read(skill);
   if (read.ok) {
     agent.lastBodies.set(skill.file, read);

@@ -1,6 +1,5 @@
 // The skills that policy forces on every session, its forks included.
-import { type PreparedSkill, prepareSkill, recordSkill } from "./activate.ts";
-import type { Agent } from "./agent.ts";
+import { type LoadSite, type PreparedSkill, prepareSkill, recordSkill } from "./activate.ts";
 import { missingForced } from "../core/catalog.ts";
 import { sessionForced } from "../core/policy.ts";
 import type { Loaded, Problem } from "../core/problem.ts";
@@ -16,7 +15,7 @@ export type ForcedSkills = {
  * Makes the skills that policy forces active and ends those that it no longer does: all of it, or, when one cannot be had,
  * nothing.
  */
-export async function forceSkills(agent: Agent): Promise<readonly Problem[]> {
+export async function forceSkills(agent: LoadSite): Promise<readonly Problem[]> {
   const prepared = await prepareForced(agent);
   if (!prepared.ok) return prepared.problems;
   recordForced(agent, prepared.value);
@@ -24,7 +23,7 @@ export async function forceSkills(agent: Agent): Promise<readonly Problem[]> {
 }
 
 /** Reads and renders what is not active yet, and checks that all of it fits. Records nothing. */
-export async function prepareForced(agent: Agent): Promise<Loaded<ForcedSkills>> {
+export async function prepareForced(agent: LoadSite): Promise<Loaded<ForcedSkills>> {
   const { recorder, policy } = agent;
   const wanted = sessionForced(policy.skills);
   const { active } = recorder.state;
@@ -58,7 +57,7 @@ export async function prepareForced(agent: Agent): Promise<Loaded<ForcedSkills>>
   return problems.length > 0 ? { ok: false, problems } : { ok: true, value: { ended, due }, problems: [] };
 }
 
-export function recordForced(agent: Agent, { ended, due }: ForcedSkills): void {
+export function recordForced(agent: LoadSite, { ended, due }: ForcedSkills): void {
   for (const name of ended) {
     agent.recorder.emit("skill.unloaded", { name, reason: "no longer forced by policy" });
   }

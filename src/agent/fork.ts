@@ -1,6 +1,6 @@
 // Running a skill as a fork: a session of its own with its own log, under the policy, the bounds, the gates and the limits of
 // the session around it. What its calls do to gates is recorded there as it happens.
-import { prepareSkill, recordSkill, type Skipped } from "./activate.ts";
+import { type LoadSite, prepareSkill, recordSkill, type Skipped } from "./activate.ts";
 import type { Agent } from "./agent.ts";
 import type { Waiting } from "./approval.ts";
 import { forceSkills } from "./force.ts";
@@ -55,13 +55,7 @@ export async function runFork(
       `skill \`${skill.name}\` runs as a fork, and a fork starts none: this one already is a fork`;
     return { ok: false, code: "fork_depth", message };
   }
-  const prepared = await prepareSkill(agent, {
-    skill,
-    trigger,
-    arguments: request.arguments,
-    bounding: true,
-    scope: "turn",
-  }, recorder.state.active.filter((s) => s.forced));
+  const prepared = await prepareFork(agent, request);
   if (!prepared.ok) return prepared;
   const session = `${recorder.state.id}-f${recorder.state.forks.count + 1}`;
   const started = recorder.emit("fork.started", {
@@ -96,6 +90,18 @@ export async function runFork(
   } finally {
     await log.close();
   }
+}
+
+/** The skill of a fork as the fork would have it now: beside those that are forced, and no others. Records nothing. */
+export function prepareFork(agent: LoadSite, request: ForkRequest): ReturnType<typeof prepareSkill> {
+  const { skill, trigger } = request;
+  return prepareSkill(agent, {
+    skill,
+    trigger,
+    arguments: request.arguments,
+    bounding: true,
+    scope: "turn",
+  }, agent.recorder.state.active.filter((s) => s.forced));
 }
 
 // The task, then what forces itself on every session, then the skill: the order in which a turn of its own would have it.

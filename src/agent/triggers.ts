@@ -1,6 +1,6 @@
 // Before the first iteration: the skills that the message names, and those whose patterns it meets.
-import { activate, type Skipped } from "./activate.ts";
-import type { Agent, SkillBodies } from "./agent.ts";
+import { activate, type LoadSite, type Skipped } from "./activate.ts";
+import type { SkillBodies } from "./agent.ts";
 import type { ForkRequest, ForkRun } from "./fork.ts";
 import { faultStop, limitStop, type Stop } from "./stop.ts";
 import type { Catalog } from "../core/catalog.ts";
@@ -31,7 +31,7 @@ export async function requestedFault(
  * bounds them. An explicit skill that does not fit ends the turn.
  */
 export async function activateFor(
-  agent: Agent,
+  agent: LoadSite,
   input: { readonly message: string; readonly skills: readonly Requested[] },
   fork: (request: ForkRequest) => Promise<ForkRun>,
 ): Promise<Stop | undefined> {
@@ -66,7 +66,7 @@ function refusedSkill({ code, message, skipped }: Refused): Stop {
 }
 
 function skip(
-  agent: Agent,
+  agent: LoadSite,
   { skill, trigger }: { readonly skill: Skill; readonly trigger: Trigger },
   { message, skipped }: Refused,
 ): void {
@@ -75,7 +75,7 @@ function skip(
 
 // Those that run as forks are given back, for when all others are loaded.
 async function activateByPattern(
-  agent: Agent,
+  agent: LoadSite,
   message: string,
   named: ReadonlySet<string>,
 ): Promise<readonly ForkRequest[]> {
@@ -104,7 +104,7 @@ async function activateByPattern(
 }
 
 function activation(
-  agent: Agent,
+  agent: LoadSite,
   skill: Skill,
   trigger: Trigger,
   argumentsText: string,

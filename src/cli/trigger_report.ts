@@ -1,22 +1,33 @@
 // What a message would load and why, what would be left out, and which tools would be open then. Nothing is loaded.
-import type { StandingSkill } from "../agent/standing.ts";
-import { bounds } from "../core/bound.ts";
-import { estimateTokens } from "../core/budget.ts";
-import type { TriggerKind } from "../core/event.ts";
+import type { LoadSite } from "../agent/activate.ts";
+import { forceSkills } from "../agent/force.ts";
+import { type ForkRequest, type ForkRun, prepareFork } from "../agent/fork.ts";
+import { createRecorder } from "../agent/recorder.ts";
+import { standingOf, type StandingSkill } from "../agent/standing.ts";
+import { activateFor } from "../agent/triggers.ts";
+import { leftOpen } from "../core/bound.ts";
+import type { Catalog } from "../core/catalog.ts";
+import type { Trigger, TriggerKind } from "../core/event.ts";
+import type { Facts } from "../core/facts.ts";
+import { emptyGateState, unreported } from "../core/gate_state.ts";
 import { plural } from "../core/plural.ts";
-import { type ForcedSkill, type Policy, sessionForced } from "../core/policy.ts";
+import { type Policy, sessionForced } from "../core/policy.ts";
 import { type Position, showPosition } from "../core/problem.ts";
-import { renderSkill, type Skill } from "../core/skill.ts";
+import { emptySession } from "../core/session.ts";
+import type { Skill } from "../core/skill.ts";
 import { wildcard } from "../core/text.ts";
 import { builtinTool, enableableTools } from "../core/tool_names.ts";
-import { firstBytes, messageCap, selectByPattern } from "../core/trigger.ts";
+import { firstBytes, messageCap } from "../core/trigger.ts";
 import { compileAllowedTool } from "../load/allowed_tool.ts";
-import { listing } from "./agent_parts.ts";
+import { stateFolder } from "../load/locate.ts";
+import { systemClock } from "../runtime/clock.ts";
+import { listing, placeOf } from "./agent_parts.ts";
 import type { LoadedCatalog } from "./catalog.ts";
 import type { Settings } from "./settings.ts";
 import { skillBodies } from "./skill_bodies.ts";
 import { freshView } from "./skill_list.ts";
-import { askSkills } from "./skill_words.ts";
+import { commandTools } from "./skill_side.ts";
+import { type Asked, askSkills } from "./skill_words.ts";
 
 type Reason = {
   readonly skill: string;
@@ -29,7 +40,11 @@ type Reason = {
 };
 export type TriggerReport = {
   /** In the order in which they would be loaded. */
-  readonly skills: readonly (Reason & { readonly tokens: number })[];
+  readonly skills: readonly (Reason & {
+    /** Of a fork: those of its own context. */
+    readonly tokens: number;
+    readonly fork?: true;
+  })[];
   readonly skipped: readonly (Reason & { readonly code: string; readonly reason: string })[];
   /** Why there would be no turn. */
   readonly refused?: string;
@@ -42,9 +57,10 @@ export type TriggerReport = {
   }[];
 };
 
-type Wanted = Reason & { readonly source: Skill; readonly arguments: string; readonly bounding: boolean };
-
-/** For the first turn of a session, so that no skill was used before. `message` is redacted. */
+/**
+ * For the first turn of a session, so that no skill was used before. `message` is redacted. The skills are loaded as a session
+ * would load them, by the same functions, and recorded nowhere.
+ */
 export async function triggerReport(
   settings: Settings,
   loaded: LoadedCatalog,
@@ -53,86 +69,110 @@ export async function triggerReport(
   const { policy } = settings;
   const { catalog } = loaded;
   const asked = askSkills(freshView(policy, loaded), message, []);
-  const wanted: Wanted[] = sessionForced(policy.skills).flatMap((f) => ofPolicy(f, catalog.get(f.skill)));
-  const refused = asked.kind === "fault"
-    ? asked.message
-    : asked.kind === "turn"
-    ? undefined
-    : "this is no turn";
-  for (const { name, arguments: text } of asked.kind === "turn" ? asked.skills : []) {
-    const source = catalog.get(name);
-    if (source !== undefined) {
-      wanted.push({ skill: name, by: "explicit", source, arguments: text, bounding: true });
-    }
-  }
-  for (
-    const hit of refused === undefined
-      ? selectByPattern(message, policy.skills.triggers, catalog, new Map())
-      : []
-  ) {
-    if (wanted.some((w) => w.by === "explicit" && w.skill === hit.skill.name)) continue;
-    wanted.push({
-      skill: hit.skill.name,
-      by: "pattern",
-      pattern: hit.pattern,
-      span: hit.span,
-      ...(hit.at === undefined ? {} : { at: showPosition(hit.at) }),
-      source: hit.skill,
-      arguments: "",
-      bounding: true,
-    });
-  }
-  const fitted = await fit(settings, wanted);
-  const stopped = refused ?? fitted.refused;
+  const dry = dryRun(settings, catalog);
+  const refused = await load(dry, asked, message);
   const listed = listing(policy, loaded);
   return {
-    skills: fitted.skills.map(({ source: _, arguments: _text, bounding: _bounding, ...reason }) => reason),
-    skipped: [...fitted.skipped, ...absentHits(policy, loaded, message)],
-    ...(stopped === undefined ? {} : { refused: stopped }),
+    skills: dry.skills,
+    skipped: [...dry.skipped, ...absentHits(policy, loaded, message)],
+    ...(refused === undefined ? {} : { refused }),
     catalog: { skills: catalog.items.length, tokens: listed.tokens, omitted: listed.omitted.length },
-    tools: openTools(settings, fitted.skills),
+    tools: openTools(settings, dry.site.recorder.state.active),
   };
 }
 
-function ofPolicy(forced: ForcedSkill, source: Skill | undefined): readonly Wanted[] {
-  if (source === undefined) return [];
-  const { skill, at, arguments: text, bounding } = forced;
-  return [{ skill, by: "policy", at: showPosition(at), source, arguments: text, bounding }];
+// Why there would be no turn, or none that comes to a request.
+async function load(dry: DryRun, asked: Asked, message: string): Promise<string | undefined> {
+  const [problem] = await forceSkills(dry.site);
+  if (problem !== undefined) return problem.message;
+  if (asked.kind === "fault") return asked.message;
+  if (asked.kind !== "turn") return "this is no turn";
+  dry.site.recorder.emit("user.message", { content: message, actor: "" });
+  const stop = await activateFor(dry.site, asked, dry.fork);
+  return stop === undefined ? undefined : stop.message ?? stop.stop;
 }
 
-// By the rules of loading: a body is read, rendered and weighed; the first that does not fit is left out.
-async function fit(settings: Settings, wanted: readonly Wanted[]) {
+type DryRun = {
+  readonly site: LoadSite;
+  readonly skills: TriggerReport["skills"];
+  readonly skipped: TriggerReport["skipped"];
+  fork(request: ForkRequest): Promise<ForkRun>;
+};
+
+// A session without a log, a model and an end.
+function dryRun(settings: Settings, catalog: Catalog): DryRun {
+  const { policy, surroundings } = settings;
+  const skills: TriggerReport["skills"][number][] = [];
+  const skipped: TriggerReport["skipped"][number][] = [];
+  const codes = new Map<string, string>();
   const bodies = skillBodies(settings);
-  const cap = settings.policy.skills.activeTokens;
-  const skills: (Wanted & { readonly tokens: number })[] = [];
-  const skipped: (Reason & { readonly code: string; readonly reason: string })[] = [];
-  let used = 0;
-  let refused: string | undefined;
-  for (const want of wanted) {
-    const { source, arguments: text, bounding: _bounding, ...reason } = want;
-    const leave = (code: string, why: string) => {
-      skipped.push({ ...reason, code, reason: why });
-      if (want.by !== "pattern") refused ??= why;
-    };
-    const read = await bodies.read(source);
-    if (!read.ok) {
-      leave(read.code, read.message);
-      continue;
+  let seq = 0;
+  const recorder = createRecorder({
+    log: { append: (draft) => ({ ...draft, seq: ++seq, prev: "", hash: "" }), sync: async () => {} },
+    clock: systemClock,
+    session: "",
+    initial: emptySession,
+    redact: (data) => data,
+    listeners: [({ type, data }) => {
+      if (type === "skill.loaded") {
+        skills.push({ ...reasonOf(policy, data.name, data.trigger), tokens: data.contextTokensAdded });
+      } else if (type === "skill.skipped") {
+        const code = codes.get(data.name) ?? "skill_too_large";
+        skipped.push({ ...reasonOf(policy, data.name, data.trigger), code, reason: data.reason });
+      }
+    }],
+  });
+  const site: LoadSite = {
+    policy,
+    catalog,
+    recorder,
+    bodies: {
+      ...bodies,
+      async read(skill) {
+        const read = await bodies.read(skill);
+        if (!read.ok) codes.set(skill.name, read.code);
+        return read;
+      },
+    },
+    commandTools: (skill) =>
+      commandTools(skill, {
+        state: stateFolder(surroundings),
+        secrets: policy.skills.secrets,
+        env: surroundings.env,
+        onSecret: () => {},
+      }),
+    installed: new Map(),
+    lastBodies: new Map(),
+  };
+  return {
+    site,
+    skills,
+    skipped,
+    async fork(request) {
+      const prepared = await prepareFork(site, request);
+      if (!prepared.ok) return prepared;
+      const { name } = request.skill;
+      skills.push({ ...reasonOf(policy, name, request.trigger), tokens: prepared.tokens, fork: true });
+      return { ok: true, end: { skill: name, session: "", stop: "final", outcome: unreported, text: "" } };
+    },
+  };
+}
+
+function reasonOf({ skills }: Policy, skill: string, trigger: Trigger): Reason {
+  switch (trigger.kind) {
+    case "policy": {
+      const entry = sessionForced(skills).find((f) => f.skill === skill);
+      return { skill, by: "policy", ...(entry === undefined ? {} : { at: showPosition(entry.at) }) };
     }
-    const forced = skills.some((s) => s.skill === want.skill);
-    const rendered = renderSkill(read.meta, read.body, text, source.tools.map((t) => t.name));
-    const tokens = forced ? 0 : estimateTokens(rendered);
-    if (used + tokens > cap) {
-      leave(
-        "skill_too_large",
-        `about ${tokens} tokens; ${used} of the ${cap} of skills.active_tokens are in use`,
-      );
-      continue;
+    case "pattern": {
+      const { kind: by, ...hit } = trigger;
+      // The policy's patterns come before the skill's own.
+      const at = skills.triggers.find((t) => t.skill === skill && t.pattern.source === hit.pattern)?.at;
+      return { skill, by, ...hit, ...(at === undefined ? {} : { at: showPosition(at) }) };
     }
-    used += tokens;
-    skills.push({ ...want, tokens });
+    default:
+      return { skill, by: trigger.kind };
   }
-  return { skills, skipped, ...(refused === undefined ? {} : { refused }) };
 }
 
 /** Skills that a pattern meets and that cannot be had. */
@@ -156,40 +196,38 @@ function absentHits(policy: Policy, { catalog }: LoadedCatalog, message: string)
   });
 }
 
-function openTools(settings: Settings, loaded: readonly Wanted[]): TriggerReport["tools"] {
-  const { policy, surroundings } = settings;
-  const place = { root: policy.root, home: surroundings.home };
-  const bounding = loaded.filter((s) => s.bounding);
-  const inForce = bounds(
-    bounding.map(({ source, by }): Parameters<typeof bounds>[0][number] => ({
-      name: source.name,
-      trigger: by as StandingSkill["trigger"],
-      allowed: source.allowedTools === undefined || source.allowedTools.includes("*")
-        ? undefined
-        : source.allowedTools.map((declared) => compileAllowedTool(declared, place)),
-    })),
-    policy.skills,
-  );
+function openTools(settings: Settings, active: readonly StandingSkill[]): TriggerReport["tools"] {
+  const { policy } = settings;
+  const place = placeOf(settings);
+  const allowedTool = (declared: string) => compileAllowedTool(declared, place);
+  const open = (tool: string, skills: readonly StandingSkill[]) =>
+    leftOpen(
+      standingOf({ policy, active: skills, gates: emptyGateState, allowedTool }, anyCall(tool)).bounds,
+      tool,
+    );
   return enableableTools.filter((tool) => policy.tools.enabled.includes(tool)).map((tool) => {
-    let open: "yes" | "in part" | "no" = "yes";
-    for (const bound of inForce) {
-      if (bound.allowed === "read_only") {
-        if (builtinTool(tool)?.reads !== true) {
-          open = tool === "shell" || tool === "fetch_url" ? "in part" : "no";
-        }
-        if (open === "no") return { tool, open, by: bound.skill };
-        continue;
-      }
-      const entries = bound.allowed.flatMap((a) => a.matchers === undefined ? [] : [a.matchers])
-        .filter((m) => m.tools.some((glob) => wildcard(glob, tool)));
-      if (entries.length === 0) return { tool, open: "no" as const, by: bound.skill };
-      const whole = entries.some((m) =>
-        m.command === undefined && m.path === undefined && m.host === undefined && m.risk === undefined
-      );
-      if (!whole) open = "in part";
-    }
-    return { tool, open };
+    const all = open(tool, active);
+    // What a gate guards its own skill does not bound.
+    const guarding = policy.gates.filter((g) =>
+      g.before.some((rule) => rule.tools.some((glob) => wildcard(glob, tool)))
+    );
+    const guarded = guarding.map((g) => open(tool, active.filter((s) => s.name !== g.skill)));
+    return guarded.some((g) => g.open !== all.open) ? { tool, open: "in part" } : { tool, ...all };
   });
+}
+
+// A call of which nothing is known but its tool.
+function anyCall(tool: string): Facts {
+  return {
+    tool,
+    args: {},
+    risk: builtinTool(tool)?.reads === true ? "read" : "execute",
+    subjects: [{ kind: "call" }],
+    box: "default",
+    sourcedBy: [],
+    mode: "interactive",
+    errors: [],
+  };
 }
 
 /** The report for people, a line each. */
@@ -209,7 +247,11 @@ export function reportLines(report: TriggerReport): readonly string[] {
   const tools = [["open", of("yes")], ["open in part", of("in part")], ["closed", of("no")]] as const;
   return [
     ...(report.refused === undefined ? [] : [`refused: ${report.refused}`]),
-    ...report.skills.map((s) => `${s.skill}  ${why(s)}, about ${plural(s.tokens, "token")}`),
+    ...report.skills.map((s) =>
+      `${s.skill}  ${why(s)}, about ${plural(s.tokens, "token")}${
+        s.fork === true ? " in a fork of its own" : ""
+      }`
+    ),
     ...(report.skills.length === 0 ? ["no skill would be loaded before the first request"] : []),
     ...report.skipped.map((s) => `not loaded: ${s.skill}  ${why(s)}: ${s.reason} [${s.code}]`),
     `catalog: ${plural(report.catalog.skills, "skill")}, about ${plural(report.catalog.tokens, "token")}${

@@ -1,13 +1,13 @@
 // What active skills bound: an upper limit on calls, never a grant. One function says which bounds are in force.
 import { splitIdentity } from "./command_tool.ts";
-import type { Cause } from "./decision.ts";
+import { type Cause, type Risk, risks } from "./decision.ts";
 import { covering, isOperand } from "./covering.ts";
 import type { Facts } from "./facts.ts";
 import type { TriggerKind } from "./event.ts";
 import type { SkillSettings } from "./policy.ts";
 import type { Matchers } from "./rule.ts";
 import { wildcard } from "./text.ts";
-import { engineTools } from "./tool_names.ts";
+import { builtinTool, engineTools } from "./tool_names.ts";
 
 export type BoundingSkill = {
   readonly name: string;
@@ -75,6 +75,39 @@ function fits(bound: Bound, facts: Facts, root: string): boolean {
   // A skill cannot name boxes: which box a call may have is for the policy to say.
   const anywhere = { ...facts, box: "default" };
   return facts.subjects.every((s) => isOperand(s) || covering(entries, anywhere, s, root).length > 0);
+}
+
+export type LeftOpen = { readonly open: "yes" | "in part" | "no"; readonly by?: string };
+
+/**
+ * What the bounds leave of the calls of a built-in tool, by its name alone: `in part` where it depends on the call, and
+ * may come to none where bounds exclude each other. `by` names
+ * the bound that leaves none.
+ */
+export function leftOpen(all: readonly Bound[], tool: string): LeftOpen {
+  let open: LeftOpen["open"] = "yes";
+  for (const bound of all) {
+    const allowed = bound.allowed === "read_only" ? [readCalls] : bound.allowed;
+    const possible = risksOf(tool);
+    const entries = allowed.flatMap((a) => a.matchers === undefined ? [] : [a.matchers]).filter((m) =>
+      m.tools.some((glob) => wildcard(glob, tool)) &&
+      (m.risk === undefined || possible.some((r) => m.risk?.includes(r)))
+    );
+    if (entries.length === 0) return { open: "no", by: bound.skill };
+    const whole = entries.some(({ risk, ...m }) =>
+      isBare(m) && (risk === undefined || possible.every((r) => risk.includes(r)))
+    );
+    if (!whole) open = "in part";
+  }
+  return { open };
+}
+
+// Of a command it depends on the command.
+function risksOf(tool: string): readonly Risk[] {
+  const builtin = builtinTool(tool);
+  if (builtin?.reads === true) return ["read"];
+  if (builtin?.matcher === "path") return ["write"];
+  return builtin?.matcher === "host" ? ["network"] : risks;
 }
 
 function isBare(m: Matchers): boolean {

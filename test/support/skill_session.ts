@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { Requested } from "../../src/agent/triggers.ts";
 import { runTurn } from "../../src/agent/turn.ts";
 import { nobody } from "../../src/cli/approver.ts";
 import { loadCatalog } from "../../src/cli/catalog.ts";
@@ -92,7 +93,7 @@ export type Live = {
   readonly events: readonly Event[];
   /** The data of all events of a type so far. */
   of<T extends EventType>(type: T): readonly EventData[T][];
-  turn(message: string, skills?: readonly string[]): Promise<string>;
+  turn(message: string, skills?: readonly (string | Requested)[]): Promise<string>;
   /** The next request as it would be now. */
   request(): ReturnType<typeof buildContext>["request"];
 };
@@ -126,7 +127,7 @@ export async function openLive(
       const end = await runTurn(session.agent, {
         message,
         actor: "u",
-        skills: skills.map((name) => ({ name, arguments: "" })),
+        skills: skills.map((s) => typeof s === "string" ? { name: s, arguments: "" } : s),
         signal: new AbortController().signal,
       });
       return end.stop === "final" ? end.text : `${end.stop}: ${end.message ?? ""}`;
