@@ -6,7 +6,13 @@ import { isEmbedded } from "./assets.ts";
 import { NotRegular, readHead } from "./file_head.ts";
 import { type FrontMatter, frontMatterCap, type FrontMatterFault, splitFrontMatter } from "./front_matter.ts";
 import { parseSkillFile } from "./skill_file.ts";
-import { type HeadRead, type IndexSite, openIndex, type SkillIndex } from "./skill_index.ts";
+import {
+  type HeadRead,
+  type IndexSite,
+  openIndex,
+  type ProblemSubject,
+  type SkillIndex,
+} from "./skill_index.ts";
 import { readToolsFile } from "./tools_file.ts";
 import { compareText } from "../core/collection.ts";
 import type { SkillTier } from "../core/policy.ts";
@@ -20,6 +26,7 @@ export type SkillProblem = {
   readonly code: string;
   readonly message: string;
   readonly severity: "error" | "warning";
+  readonly about: ProblemSubject;
 };
 export type Scan = { readonly skills: readonly Skill[]; readonly problems: readonly SkillProblem[] };
 export type ScanLimits = { readonly depth: number; readonly folders: number };
@@ -60,12 +67,8 @@ export function scanSkills(
   for (let stop = stack.pop(); stop !== undefined; stop = stack.pop()) {
     if (walk.seen.has(stop.path)) continue;
     if (walk.seen.size >= limits.folders) {
-      problem(
-        walk,
-        folder,
-        "scan-limit",
-        `more than ${limits.folders} folders; those after \`${stop.shown}\` were not read`,
-      );
+      const message = `more than ${limits.folders} folders; those after \`${stop.shown}\` were not read`;
+      walk.problems.push(folderProblem(folder, "scan-limit", message));
       break;
     }
     walk.seen.add(stop.path);
@@ -80,7 +83,7 @@ function realFolder(folder: string, walk: Walk): string | undefined {
     return isEmbedded(folder) ? folder : realpathSync(folder);
   } catch (error) {
     if (codeOf(error) !== "ENOENT") {
-      problem(walk, folder, "folder-unreadable", `cannot be read: ${reason(error)}`);
+      walk.problems.push(folderProblem(folder, "folder-unreadable", `cannot be read: ${reason(error)}`));
     }
     return undefined;
   }
@@ -96,7 +99,7 @@ function visit(stop: Stop, walk: Walk): Stop[] {
   try {
     entries = readdirSync(stop.path, { withFileTypes: true });
   } catch (error) {
-    problem(walk, stop.shown, "folder-unreadable", `cannot be read: ${reason(error)}`);
+    walk.problems.push(folderProblem(stop.shown, "folder-unreadable", `cannot be read: ${reason(error)}`));
     return [];
   }
   entries.sort((a, b) => compareText(a.name, b.name));
@@ -128,14 +131,16 @@ function below(stop: Stop, entry: Dirent, walk: Walk): Stop[] {
       path = realpathSync(path);
       if (!statSync(path).isDirectory()) return [];
     } catch (error) {
-      problem(walk, shown, "link-broken", `the link leads nowhere: ${reason(error)}`, "warning");
+      const message = `the link leads nowhere: ${reason(error)}`;
+      walk.problems.push(folderProblem(shown, "link-broken", message, "warning"));
       return [];
     }
   } else if (!entry.isDirectory()) {
     return [];
   }
   if (stop.depth >= walk.limits.depth) {
-    problem(walk, shown, "scan-limit", `deeper than ${walk.limits.depth} folders; not read`, "warning");
+    const message = `deeper than ${walk.limits.depth} folders; not read`;
+    walk.problems.push(folderProblem(shown, "scan-limit", message, "warning"));
     return [];
   }
   return [{ path, shown, depth: stop.depth + 1 }];
@@ -146,10 +151,17 @@ function readSkill(stop: Stop, fileName: string, walk: Walk, facts?: Stats): voi
   const { meta, findings } = headOf(stop, fileName, walk, facts);
   const tools = meta === undefined ? undefined : readToolsFile(stop.path, meta.name);
   if (tools?.ok === false) {
-    problem(walk, file, "tools-json-invalid", tools.message);
+    const { message } = tools;
+    walk.problems.push({
+      path: file,
+      code: "tools-json-invalid",
+      message,
+      severity: "error",
+      about: "tools",
+    });
     return;
   }
-  for (const { code, message, severity } of findings) problem(walk, file, code, message, severity);
+  walk.problems.push(...findings.map((finding) => ({ path: file, ...finding })));
   if (meta === undefined) return;
   walk.skills.push({
     ...meta,
@@ -173,8 +185,8 @@ function headOf(stop: Stop, fileName: string, walk: Walk, given?: Stats): HeadRe
     return read;
   } catch (error) {
     return error instanceof NotRegular
-      ? refusal("skill-not-a-file", `\`${fileName}\` is not a regular file`)
-      : refusal("skill-unreadable", `cannot be read: ${reason(error)}`);
+      ? refusal("file", "skill-not-a-file", `\`${fileName}\` is not a regular file`)
+      : refusal("file", "skill-unreadable", `cannot be read: ${reason(error)}`);
   }
 }
 
@@ -182,20 +194,25 @@ function readFrontMatter(file: string, folderName: string, facts: Stats): HeadRe
   const finder = bodyFinder(file);
   const text = readHead(file, bodyCap, finder.enough, facts);
   const parsed = parseSkillFile(text, { file, folderName }, finder.split);
-  if (!parsed.ok) return refusal(parsed.reason, `${place(parsed.at)}${parsed.message}; ${parsed.hint}`);
+  if (!parsed.ok) {
+    return refusal("text", parsed.reason, `${place(parsed.at)}${parsed.message}; ${parsed.hint}`);
+  }
   const fileName = basename(file);
-  const warnings = fileName === "SKILL.md" ? parsed.warnings : [...parsed.warnings, {
+  const severity = "warning";
+  const misnamed = fileName === "SKILL.md" ? [] : [{
     code: "filename-case",
     message: `the file is named \`${escapeLine(fileName)}\`, not \`SKILL.md\``,
-  }];
-  return {
-    meta: parsed.meta,
-    findings: warnings.map(({ code, message }) => ({ code, message, severity: "warning" })),
-  };
+    severity,
+    about: "file",
+  }] as const;
+  const warnings = parsed.warnings.map(({ code, message }) =>
+    ({ code, message, severity, about: "text" }) as const
+  );
+  return { meta: parsed.meta, findings: [...warnings, ...misnamed] };
 }
 
-function refusal(code: string, message: string): HeadRead {
-  return { findings: [{ code, message, severity: "error" }] };
+function refusal(about: ProblemSubject, code: string, message: string): HeadRead {
+  return { findings: [{ code, message, severity: "error", about }] };
 }
 
 function place(at: Position): string {
@@ -227,14 +244,13 @@ function bodyFinder(file: string) {
   return finder;
 }
 
-function problem(
-  walk: Walk,
+function folderProblem(
   path: string,
   code: string,
   message: string,
   severity: SkillProblem["severity"] = "error",
-): void {
-  walk.problems.push({ path, code, message, severity });
+): SkillProblem {
+  return { path, code, message, severity, about: "folder" };
 }
 
 function reason(error: unknown): string {

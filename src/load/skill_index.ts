@@ -13,6 +13,9 @@ import { isWithin } from "../core/path.ts";
 import type { SkillMeta } from "../core/skill.ts";
 import { isObject } from "../core/text.ts";
 
+/** `text`: what stands in it. `file`: the file itself. `tools`: its tools.json. `folder`: where skills were looked for. */
+export type ProblemSubject = "text" | "file" | "tools" | "folder";
+
 /** What reading one SKILL.md gave, its tools.json apart. */
 export type HeadRead = {
   /** Absent when it is refused. */
@@ -21,6 +24,7 @@ export type HeadRead = {
     readonly code: string;
     readonly message: string;
     readonly severity: "error" | "warning";
+    readonly about: ProblemSubject;
   }[];
 };
 
@@ -132,7 +136,7 @@ function writeIndex(path: string, reader: string, entries: ReadonlyMap<string, E
 }
 
 function headerOf(reader: string, body: string): string {
-  return JSON.stringify({ format: 1, reader, sha256: sha256(body) });
+  return JSON.stringify({ format: 2, reader, sha256: sha256(body) });
 }
 
 type Row = readonly [file: string, key: string, read: StoredRead];

@@ -58,13 +58,10 @@ export function lintSkills(paths: readonly string[]): SkillLint {
 function findFiles(folder: string, files: Map<string, string>): readonly Problem[] {
   const { skills, problems } = scanSkills(folder, "user", limits);
   for (const skill of skills) files.set(skill.file, basename(skill.folder));
-  return problems.flatMap(({ path, code, message, severity }): Problem[] => {
-    const unread = ["skill-not-a-file", "skill-unreadable"].includes(code);
-    const isSkill = basename(path).toLowerCase() === "skill.md" && !unread;
-    if (isSkill) files.set(path, basename(dirname(path)));
-    // The rest of what is wrong with a file is found again, with its place.
-    const again = isSkill && code !== "filename-case" && code !== "tools-json-invalid";
-    return again ? [] : [{ code, severity, message, at: top(path) }];
+  return problems.flatMap(({ path, code, message, severity, about }): Problem[] => {
+    if (about === "text" || about === "tools") files.set(path, basename(dirname(path)));
+    // What is wrong with a text is found again, with its place.
+    return about === "text" ? [] : [{ code, severity, message, at: top(path) }];
   });
 }
 

@@ -92,6 +92,7 @@ test("scanSkills() keeps the good beside the broken and says what is wrong", () 
     code: "name-missing",
     message: "the front matter has no `name`; add a line such as `name: my-skill`",
     severity: "error",
+    about: "text",
   }]);
 });
 

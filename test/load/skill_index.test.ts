@@ -63,7 +63,7 @@ function rewrite(change: (body: string) => string, reader = "r1"): void {
   const text = readFileSync(path(), "utf8");
   const body = change(text.slice(text.indexOf("\n") + 1));
   const hash = createHash("sha256").update(body).digest("hex");
-  writeFileSync(path(), `${JSON.stringify({ format: 1, reader, sha256: hash })}\n${body}`);
+  writeFileSync(path(), `${JSON.stringify({ format: 2, reader, sha256: hash })}\n${body}`);
 }
 
 const told = (scan: Scan) => scan.skills.find((s) => s.name === "s-07")?.description;

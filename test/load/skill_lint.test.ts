@@ -123,6 +123,12 @@ test("lintSkills() does not show what it takes for a secret", () => {
   assertEquals(findings(), ["5:1 ~credential", "a/references/b.md 2:1 ~credential"]);
 });
 
+test("lintSkills() says of a folder that is called like a file of skills that it was not read", () => {
+  const folder = `${"d/".repeat(40)}skill.md`;
+  put(`${folder}/SKILL.md`, head);
+  assertEquals(findings(), [`${folder} 1:1 ~scan-limit`]);
+});
+
 test("lintSkills() goes through folders, and says what it could not read", () => {
   put("a/SKILL.md", `${head}x`);
   put("a/inner/SKILL.md", head);
