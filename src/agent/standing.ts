@@ -6,6 +6,7 @@ import { gateBlocks, gatesOf } from "../core/gate.ts";
 import type { GateState } from "../core/gate_state.ts";
 import type { Policy } from "../core/policy.ts";
 import type { ActiveSkill } from "../core/session.ts";
+import { isUndeclared } from "../core/skill.ts";
 
 export type StandingSkill = Pick<ActiveSkill, "name" | "trigger" | "bounding" | "allowedTools">;
 export type StandingSite = {
@@ -53,9 +54,7 @@ function boundsInForce(
     bounding.map((s) => ({
       name: s.name,
       trigger: s.trigger,
-      allowed: s.allowedTools === undefined || s.allowedTools.includes("*")
-        ? undefined
-        : s.allowedTools.map((declared) => allowedTool(declared)),
+      allowed: isUndeclared(s) ? undefined : s.allowedTools?.map((declared) => allowedTool(declared)),
     })),
     policy.skills,
   );

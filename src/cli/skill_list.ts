@@ -5,7 +5,7 @@ import { type Shown, shownBy, sightOf } from "../core/listing.ts";
 import { plural } from "../core/plural.ts";
 import type { Policy } from "../core/policy.ts";
 import { showPosition } from "../core/problem.ts";
-import type { Skill } from "../core/skill.ts";
+import { isUndeclared, type Skill } from "../core/skill.ts";
 import { searchSkills } from "../core/skill_search.ts";
 import { escapeLine } from "../core/text.ts";
 import { listing } from "./agent_parts.ts";
@@ -49,7 +49,7 @@ export function skillFacts(skill: Skill, view: SkillView, shown: Shown) {
 
 function boundOf(skill: Skill, { skills }: SkillView["policy"]): string {
   const declared = skill.allowedTools;
-  if (declared !== undefined && !declared.includes("*")) {
+  if (declared !== undefined && !isUndeclared(skill)) {
     return declared.length === 0 ? "no tool" : declared.join(", ");
   }
   return skills.undeclaredTools === "unbounded" ? "unbounded" : "calls of risk read";
