@@ -1,9 +1,7 @@
 // Before the first iteration: the skills that the message names, and those whose patterns it meets.
-import { activate, type LoadSite, type Skipped } from "./activate.ts";
-import type { SkillBodies } from "./agent.ts";
+import { activate, type LoadSite, readBody, type Skipped } from "./activate.ts";
 import type { ForkRequest, ForkRun } from "./fork.ts";
-import { faultStop, limitStop, type Stop } from "./stop.ts";
-import type { Catalog } from "../core/catalog.ts";
+import { limitStop, type Stop } from "./stop.ts";
 import type { Trigger } from "../core/event.ts";
 import type { Skill } from "../core/skill.ts";
 import { selectByPattern } from "../core/trigger.ts";
@@ -13,14 +11,13 @@ export type Requested = { readonly name: string; readonly arguments: string };
 
 /** Why one of these skills cannot be had; to be asked before a turn begins, so that nothing is recorded of a slip. */
 export async function requestedFault(
-  catalog: Catalog,
-  read: SkillBodies["read"],
+  agent: Pick<LoadSite, "catalog" | "bodies" | "lastBodies">,
   skills: readonly Requested[],
 ): Promise<string | undefined> {
   for (const { name } of skills) {
-    const skill = catalog.get(name);
+    const skill = agent.catalog.get(name);
     if (skill === undefined) return `no skill \`${name}\``;
-    const body = await read(skill);
+    const body = await readBody(agent, skill);
     if (!body.ok) return body.message;
   }
   return undefined;
@@ -28,7 +25,7 @@ export async function requestedFault(
 
 /**
  * Explicit first, then pattern hits by rank; then those that run as forks, in the same order: what is loaded for this message
- * bounds them. An explicit skill that does not fit ends the turn.
+ * bounds them. An explicit skill that does not fit, or that cannot be had any more, ends the turn.
  */
 export async function activateFor(
   agent: LoadSite,
@@ -38,8 +35,7 @@ export async function activateFor(
   const forks: ForkRequest[] = [];
   for (const requested of input.skills) {
     const skill = agent.catalog.get(requested.name);
-    // It was there when `requestedFault` looked.
-    if (skill === undefined) return faultStop(new Error(`no skill \`${requested.name}\``));
+    if (skill === undefined) return { stop: "skill_refused", message: `no skill \`${requested.name}\`` };
     const trigger: Trigger = { kind: "explicit" };
     if (skill.mode === "fork") {
       forks.push({ skill, trigger, arguments: requested.arguments });
@@ -61,7 +57,7 @@ export async function activateFor(
 type Refused = { readonly code: string; readonly message: string; readonly skipped?: Skipped };
 
 function refusedSkill({ code, message, skipped }: Refused): Stop {
-  if (skipped === undefined) return faultStop(new Error(message));
+  if (skipped === undefined) return { stop: "skill_refused", message: `${code}: ${message}` };
   return { ...limitStop("active_tokens", skipped.tokens, skipped.cap), message: `${code}: ${message}` };
 }
 

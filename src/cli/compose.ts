@@ -6,6 +6,7 @@ import { prepareForced, recordForced } from "../agent/force.ts";
 import { openSession as recordOpening, replay } from "../agent/open.ts";
 import { type Approver, type Clock, LogFailure, type Network } from "../agent/ports.ts";
 import { createRecorder } from "../agent/recorder.ts";
+import { type Requested, requestedFault } from "../agent/triggers.ts";
 import type { Event, SessionFacts } from "../core/event.ts";
 import type { Mode } from "../core/facts.ts";
 import { sameReach } from "../core/model_choice.ts";
@@ -37,6 +38,8 @@ export type SessionOptions = {
   readonly keepsAnswers?: boolean;
   readonly listeners: readonly ((event: Event) => void)[];
   readonly strict?: boolean;
+  /** Asked for by name for the first turn: without them the session does not start. */
+  readonly skills?: readonly Requested[];
   readonly script?: string;
   /** Replies that are read already, in the place of a model. */
   readonly replies?: readonly ScriptReply[];
@@ -205,6 +208,8 @@ async function begin(
   });
   if (!made.ok) return await refuse(made.problems);
   let agent = made.value;
+  const fault = await requestedFault(agent, options.skills ?? []);
+  if (fault !== undefined) return await refuse([{ code: "usage", severity: "error", message: fault }]);
   let current = { settings, catalog };
   const problems = await recordOpening(agent, {
     facts: factsOf(context, settings, options, boxes),

@@ -19,6 +19,8 @@ export type StopReason =
   | "interrupted"
   | "denied"
   | "gate_unmet"
+  /** A skill that was asked for by name cannot be had, though it could a moment before. */
+  | "skill_refused"
   | "schema"
   | "refusal"
   | "provider_error"

@@ -41,6 +41,7 @@ const exitOfStop: Readonly<Record<StopReason, ExitName>> = {
   interrupted: "terminated",
   denied: "denied",
   gate_unmet: "gate",
+  skill_refused: "usage",
   schema: "schema",
   refusal: "provider",
   provider_error: "provider",
@@ -48,13 +49,14 @@ const exitOfStop: Readonly<Record<StopReason, ExitName>> = {
   internal_error: "bug",
 };
 
-/** Which code stands when several apply: the log first, then the provider, limits, gates, schema, denials, the verdict. */
+/** Which code stands when several apply: the log first, then the provider, skills that cannot be had, limits, gates, schema, denials, the verdict. */
 const precedence: readonly ExitName[] = [
   "bug",
   "interrupted",
   "terminated",
   "audit",
   "provider",
+  "usage",
   "limit",
   "gate",
   "schema",

@@ -105,6 +105,7 @@ export async function openLive(
   options: {
     readonly trust?: boolean;
     readonly resume?: string;
+    readonly skills?: readonly Requested[];
     readonly onEvent?: (event: Event) => void;
   } = {},
 ): Promise<Live> {
@@ -115,6 +116,7 @@ export async function openLive(
     approver: nobody,
     listeners: [(event) => events.push(event), options.onEvent ?? (() => {})],
     replies,
+    ...(options.skills === undefined ? {} : { skills: options.skills }),
     ...(options.resume === undefined ? {} : { resume: options.resume }),
   });
   if (!opened.ok) throw new Error(opened.problems.map(showProblem).join("\n"));

@@ -1,7 +1,6 @@
 // `writ chat`: turns at the terminal. Ctrl-C cancels a turn; at the prompt, or twice, it ends the chat.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { readBody } from "../../agent/activate.ts";
 import { compact, contextOf, showTokens } from "../../agent/compact.ts";
 import { clearSkills } from "../../agent/skill_desk.ts";
 import { stopFor } from "../../agent/stop.ts";
@@ -148,7 +147,7 @@ async function take(chat: Chat, text: string): Promise<TurnEnd | undefined> {
       output.result(`${listSkills(viewOf(agent))}\n`);
       return undefined;
     case "turn": {
-      const fault = await requestedFault(agent.catalog, (skill) => readBody(agent, skill), asked.skills);
+      const fault = await requestedFault(agent, asked.skills);
       if (fault !== undefined) {
         output.note(output.safe(`error: ${fault}`));
         return undefined;

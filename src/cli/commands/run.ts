@@ -1,9 +1,7 @@
 // `writ run`: one turn, the answer on standard output, the exit code says how it ended.
 import type { Command } from "commander";
-import { requestedFault } from "../../agent/triggers.ts";
 import { runTurn } from "../../agent/turn.ts";
 import { exitCodes } from "../../core/outcome.ts";
-import { readSkillBody } from "../../load/skill_body.ts";
 import { nobody, terminalApprover } from "../approver.ts";
 import { loadCatalog } from "../catalog.ts";
 import type { CommandModule, Context } from "../command.ts";
@@ -73,13 +71,12 @@ export async function runOnce(
     if (asked.kind !== "turn") {
       return reportUsage(output, `\`/skill ${asked.kind}\` is for \`writ chat\``, json);
     }
-    const fault = await requestedFault(catalog.catalog, async (skill) => readSkillBody(skill), asked.skills);
-    if (fault !== undefined) return reportUsage(output, fault, json);
     const opened = await openSession(context, settings.value, catalog, {
       ...options,
       mode: interactive ? "interactive" : "unattended",
       approver: openOnce === undefined ? nobody : terminalApprover(openOnce, output),
       keepsAnswers: interactive,
+      skills: asked.skills,
       listeners: options.quiet === true || json ? [] : [liveView(context)],
     });
     if (!opened.ok) return reportProblems(output, opened.problems, json);
