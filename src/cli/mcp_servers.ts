@@ -4,14 +4,14 @@ import type { Tool } from "../agent/ports.ts";
 import { defaultBox } from "../core/box.ts";
 import type { BoxPlan } from "../core/box_plan.ts";
 import type { CatalogError } from "../core/catalog.ts";
-import { type McpServer, serverToolName, type ServerValue, type ServerValues } from "../core/mcp.ts";
+import { type McpServer, serverToolName, type ServerValues } from "../core/mcp.ts";
 import { isWithin } from "../core/path.ts";
 import type { Loaded, Problem } from "../core/problem.ts";
-import { codeOf } from "../core/thrown.ts";
-import { NotRegular, readWhole } from "../load/file_head.ts";
 import { lstat, realOr } from "../load/locate.ts";
+import { describeSource, readSecret } from "../load/secret.ts";
 import type { Reach } from "../mcp/connection.ts";
 import { type Lack, startServers } from "../mcp/servers.ts";
+import { run } from "../sandbox/subprocess.ts";
 import { schemaFault } from "../tools/arguments.ts";
 import type { SessionBoxes } from "./boxes.ts";
 import type { Context } from "./command.ts";
@@ -115,15 +115,15 @@ function told({ server, absent, reason }: Lack, site: ServerSite): Told {
   };
 }
 
-function reachOf(
+async function reachOf(
   server: McpServer,
   context: Context,
   settings: Settings,
   site: ServerSite,
-): Reach | { readonly refused: string } {
+): Promise<Reach | { readonly refused: string }> {
   const { reach } = server;
   if (reach.kind === "url") {
-    const headers = readValues(reach.headers, context, site);
+    const headers = await readValues(reach.headers, context, site);
     return "refused" in headers ? headers : { ...reach, headers: headers.values };
   }
   const entered = site.boxes.at(settings).shell.boxes?.enter(server.box ?? defaultBox, filesNamed(reach));
@@ -131,7 +131,7 @@ function reachOf(
     return { refused: `it is a program, and ${entered?.message ?? "there is no box"}` };
   }
   const { box } = entered;
-  const env = readValues(reach.env, context, site);
+  const env = await readValues(reach.env, context, site);
   if ("refused" in env) return env;
   return {
     ...reach,
@@ -167,42 +167,24 @@ function isSeen(path: string, { read, write, hide }: BoxPlan): boolean {
 
 type Values = { readonly values: { readonly [name: string]: string } };
 
-function readValues(
+async function readValues(
   written: ServerValues,
   { host }: Context,
   site: ServerSite,
-): Values | { readonly refused: string } {
+): Promise<Values | { readonly refused: string }> {
   const values: Record<string, string> = {};
   for (const [name, value] of Object.entries(written)) {
-    const read = "text" in value ? { text: value.text } : readSecret(value, host.env);
-    if ("refused" in read) return { refused: `\`${name}\` cannot be had: ${read.refused}` };
-    if (!("text" in value)) site.onKey(read.text);
-    const whole = "text" in value ? read.text : value.prefix + read.text;
+    let whole: string;
+    if ("text" in value) whole = value.text;
+    else {
+      const read = await readSecret(value, { env: host.env, run });
+      if (!read.ok) return { refused: `\`${name}\` cannot be had: ${describeSource(value)} ${read.found}` };
+      const secret = read.text.trim();
+      site.onKey(secret);
+      whole = value.prefix + secret;
+    }
     if (/[\0\r\n]/.test(whole)) return { refused: `\`${name}\` cannot be had: it holds several lines` };
     values[name] = whole;
   }
   return { values };
-}
-
-const longestSecret = 65_536;
-
-function readSecret(
-  source: Exclude<ServerValue, { readonly text: string }>,
-  env: { readonly [name: string]: string | undefined },
-): { readonly text: string } | { readonly refused: string } {
-  if ("env" in source) {
-    const text = (env[source.env] ?? "").trim();
-    return text === "" ? { refused: `\`${source.env}\` is not set` } : { text };
-  }
-  try {
-    const whole = readWhole(source.file, longestSecret);
-    if (!whole.ok) return { refused: `\`${source.file}\` holds more than ${longestSecret} bytes` };
-    const text = new TextDecoder().decode(whole.bytes).trim();
-    return text === "" ? { refused: `\`${source.file}\` is empty` } : { text };
-  } catch (error) {
-    const why = error instanceof NotRegular
-      ? "is not a regular file"
-      : `could not be read (${codeOf(error)})`;
-    return { refused: `\`${source.file}\` ${why}` };
-  }
 }

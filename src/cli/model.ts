@@ -52,11 +52,12 @@ export async function makeModel(settings: ModelSettings, options: ModelOptions):
   if (settings.name === "") {
     return fault("no-model", "the policy names no model", "set model.name to the exact id of a model");
   }
-  const [{ anthropicModel }, { keyReader }] = await Promise.all([
+  const [{ anthropicModel }, { keyReader }, { run }] = await Promise.all([
     import("../provider/anthropic.ts"),
     import("../provider/key.ts"),
+    import("../sandbox/subprocess.ts"),
   ]);
-  const read = keyReader(settings.apiKey, { env: options.env });
+  const read = keyReader(settings.apiKey, { env: options.env, run });
   const key: typeof read = async (how) => {
     const value = await read(how);
     options.onKey(value);

@@ -3,8 +3,8 @@ import { join, relative } from "node:path";
 import type { Policy } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
 import { sessionsFolder, type Surroundings } from "../load/locate.ts";
-import { describeKeySource } from "../provider/failure.ts";
-import { readSecret } from "../provider/key.ts";
+import { describeSource, readSecret } from "../load/secret.ts";
+import { run } from "../sandbox/subprocess.ts";
 import { fileStore } from "../store/file_store.ts";
 import { type Sign, signer } from "../store/head_file.ts";
 import { appendHead } from "../store/heads_file.ts";
@@ -65,8 +65,8 @@ export async function readAuditKey(
   source: NonNullable<Policy["audit"]["key"]>,
   env: Surroundings["env"],
 ): Promise<Loaded<string>> {
-  const named = `\`audit.key\`: ${describeKeySource(source)}`;
-  const read = await readSecret(source, { env });
+  const named = `\`audit.key\`: ${describeSource(source)}`;
+  const read = await readSecret(source, { env, run });
   if (!read.ok) return fault("no-audit-key", `${named} ${read.found}`);
   const value = read.text.trim();
   if (value.length >= shortestKey) return { ok: true, value, problems: [] };

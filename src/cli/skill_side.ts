@@ -10,8 +10,8 @@ import { hashFolder } from "../load/folder_hash.ts";
 import type { WorkspaceContent } from "../load/trust.ts";
 import { openSnapshot, snapshotFolder } from "../load/snapshot.ts";
 import { shortestSecret } from "../load/redactor.ts";
-import { describeKeySource } from "../provider/failure.ts";
-import { readSecret } from "../provider/key.ts";
+import { describeSource, readSecret } from "../load/secret.ts";
+import { run } from "../sandbox/subprocess.ts";
 import { commandTool, type RunFolder, type SecretValues } from "../tools/command_tool.ts";
 
 export type SkillSite = {
@@ -80,13 +80,13 @@ function changedSince(content: Pick<WorkspaceContent, "hashes">, folder: string)
 async function secretsOf(skill: Skill, site: SkillSite): Promise<SecretValues> {
   const env: Record<string, string> = {};
   for (const secret of site.secrets.filter((s) => s.skill === skill.name)) {
-    const read = await readSecret(secret.source, { env: site.env });
-    const value = read.ok ? read.text.replace(/\r?\n$/, "") : "";
-    const fault = read.ok ? secretFault(value, secret) : read.found;
+    const read = await readSecret(secret.source, { env: site.env, run });
+    const value = read.ok ? read.text : "";
+    const fault = read.ok ? secretFault(value) : read.found;
     if (fault !== undefined) {
       const message =
         `the secret \`${secret.variable}\` of the skill \`${skill.name}\` is missing, so nothing was run: ${
-          describeKeySource(secret.source)
+          describeSource(secret.source)
         } ${fault} (skills.secrets at ${showPosition(secret.at)})`;
       return { ok: false, message };
     }
@@ -96,8 +96,7 @@ async function secretsOf(skill: Skill, site: SkillSite): Promise<SecretValues> {
   return { ok: true, env };
 }
 
-function secretFault(value: string, { source }: SkillSecret): string | undefined {
-  if (value === "") return "env" in source ? "is not set" : "is empty";
+function secretFault(value: string): string | undefined {
   if (value.includes("\0")) return "holds a byte that no variable can hold";
   // Such a value could not be told from ordinary text, and so not kept out of the log.
   return value.length < shortestSecret ? `holds fewer than ${shortestSecret} characters` : undefined;

@@ -8,7 +8,7 @@ import { serverTool } from "./server_tools.ts";
 
 export type StartOptions = {
   /** How the server is reached, or why it may or can not be. */
-  reach(server: McpServer): Reach | { readonly refused: string };
+  reach(server: McpServer): Promise<Reach | { readonly refused: string }>;
   /** Why a tool's schema cannot be used. */
   schemaFault(schema: InputSchema): string | undefined;
   /** Characters of a result that are kept. */
@@ -51,7 +51,7 @@ export async function startServers(servers: readonly McpServer[], options: Start
 }
 
 async function startServer(server: McpServer, options: StartOptions): Promise<Started> {
-  const reach = options.reach(server);
+  const reach = await options.reach(server);
   if ("refused" in reach) return { tools: [], lacks: [{ server, reason: reach.refused }] };
   const connected = await connect(reach, server, options.version);
   if (!connected.ok) return { tools: [], lacks: [{ server, reason: connected.reason }] };

@@ -1,6 +1,7 @@
 // What went wrong outside, as ModelFailure: stable codes, whether asking again may help, and never a secret.
 import { ModelFailure } from "../agent/ports.ts";
 import type { KeySource } from "../core/policy.ts";
+import { describeSource } from "../load/secret.ts";
 import { isObject } from "../core/text.ts";
 
 /** What a message may name; `scrub` removes secrets from text that came from outside. */
@@ -74,11 +75,11 @@ function statusKind(status: number, detail: string, context: FailureContext): Ki
   if (status >= 500) return { code: status === 529 ? "overloaded" : "server_error", retryable: true };
   switch (status) {
     case 401:
-      return { code: "authentication", hint: `check the key in ${describeKeySource(context.keySource)}` };
+      return { code: "authentication", hint: `check the key in ${describeSource(context.keySource)}` };
     case 403:
       return {
         code: "permission",
-        hint: `check what the key in ${describeKeySource(context.keySource)} is allowed to use`,
+        hint: `check what the key in ${describeSource(context.keySource)} is allowed to use`,
       };
     case 404:
       return {
@@ -167,13 +168,6 @@ function causes(error: Error): string {
 
 export function cancelled(): ModelFailure {
   return new ModelFailure("cancelled", "the model request was cancelled");
-}
-
-/** Where a key comes from, for messages; never the key. */
-export function describeKeySource(source: KeySource): string {
-  if ("env" in source) return `the environment variable \`${source.env}\``;
-  if ("file" in source) return `the file \`${source.file}\``;
-  return `the output of \`${source.command[0] ?? ""}\``;
 }
 
 /** Removes every occurrence of the given texts. */

@@ -117,7 +117,7 @@ describe("a server that is a program", () => {
       for (
         const line of [
           `${file}:5:3: error: the required server \`gone\` is not available: no program \`no-such-server\`: it is on no folder of PATH [server-down]`,
-          `${file}:7:3: error: the required server \`keyed\` is not available: \`X\` cannot be had: \`NOT_SET\` is not set [server-down]`,
+          `${file}:7:3: error: the required server \`keyed\` is not available: \`X\` cannot be had: the environment variable \`NOT_SET\` is not set [server-down]`,
         ]
       ) assertStringIncludes(ran.stderr, line);
       assertMatch(

@@ -36,7 +36,7 @@ export async function withServers(
   use: (servers: Servers) => Promise<void>,
 ): Promise<void> {
   const started = await startServers(wanted.map(describe), {
-    reach: (server) => reachOf(wanted.find((w) => (w.name ?? "s") === server.name)),
+    reach: async (server) => reachOf(wanted.find((w) => (w.name ?? "s") === server.name)),
     schemaFault,
     maxOutput: 10_000,
     version: "0.0.0",

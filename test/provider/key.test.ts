@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import type { KeySource } from "../../src/core/policy.ts";
-import { keyReader } from "../../src/provider/key.ts";
+import { keyReader as readerAt } from "../../src/provider/key.ts";
+import { run } from "../../src/sandbox/subprocess.ts";
 import { failureOf } from "./setup.ts";
 
 let dir = "";
@@ -24,6 +25,8 @@ function script(text: string): KeySource {
   return { command: [path("key.sh"), "one", "two words"] };
 }
 
+const keyReader = (source: KeySource, site: Omit<Parameters<typeof readerAt>[1], "run">) =>
+  readerAt(source, { ...site, run });
 const env = { PATH: "/usr/bin:/bin" };
 
 describe("keyReader() reads", () => {
@@ -67,7 +70,7 @@ describe("keyReader() reads", () => {
   test("a command's output in an environment that holds PATH only, without input", async () => {
     process.env.WRIT_TEST_LEAK = "leak";
     try {
-      const text = `env | cut -d= -f1 | grep -vx -e PWD -e SHLVL -e _ > ${path("env")}; cat > ${
+      const text = `env | cut -d= -f1 | grep -vx -e PWD -e SHLVL -e _ -e CHILD_OF > ${path("env")}; cat > ${
         path("in")
       }; pwd > ${path("cwd")}; echo k`;
       assertEquals(await keyReader(script(text), { env: { ...env, SECRET: "s" } })(), "k");
