@@ -165,6 +165,8 @@ const table: { readonly [command: string]: How } = {
     says: "consistent",
   },
   "writ demo": { run: (m) => m.writ(["demo"]), says: "log verified: consistent" },
+  "writ __sandbox": { why: "is how Writ starts itself; see sandbox.test.ts" },
+  "bun scripts/bench/sandbox.ts": { why: "measures, which takes a quiet machine" },
   "writ __scenario FILE": {
     run: (m) => m.writ(["__scenario", join(root, "test/golden/forced/scenario.yaml")]),
     says: '"session.started"',

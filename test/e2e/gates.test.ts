@@ -18,7 +18,8 @@ function scripted(m: Machine, replies: string, policy: string): readonly string[
 }
 
 describe("policy check says what each gate is worth", () => {
-  const reason = "this version has no boxes, so another program could do what the guarded call does";
+  const reason =
+    "another program could do what the guarded call does; a box that the gate names, and that alone has what the call needs, would close that";
   test("in lines", async () => {
     await withMachine(async (m) => {
       const policy = m.write("policy.yaml", `version: 1${forced}`);

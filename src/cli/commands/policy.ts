@@ -73,7 +73,7 @@ async function check(context: Context, files: readonly string[], options: Policy
         ok: true,
         files: policy.files,
         revision: policy.revision,
-        gates: policy.gates.map((gate) => ({ gate: gate.id, at: gate.at, ...gateLabel(gate) })),
+        gates: policy.gates.map((gate) => ({ gate: gate.id, at: gate.at, ...gateLabel(gate, policy) })),
         servers: policy.mcpServers.map(({ name, at, required, tools }) => ({
           name,
           at,
@@ -88,7 +88,7 @@ async function check(context: Context, files: readonly string[], options: Policy
   for (const line of showProblems(found)) output.note(output.safe(line));
   for (const file of policy.files) output.result(`${output.safe(`ok  ${file.layer}  ${file.path}`)}\n`);
   for (const gate of policy.gates) {
-    const { label, reason } = gateLabel(gate);
+    const { label, reason } = gateLabel(gate, policy);
     output.result(`${output.safe(`gate  ${gate.id}  ${label}  ${showPosition(gate.at)}  ${reason}`)}\n`);
   }
   for (const server of policy.mcpServers) output.result(`${output.safe(serverLine(server))}\n`);

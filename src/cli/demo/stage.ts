@@ -3,6 +3,8 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { childEnvironment } from "../../sandbox/environment.ts";
+import { findWalls } from "../../sandbox/backend.ts";
+import { selfCommand } from "../../sandbox/self.ts";
 import { run } from "../../sandbox/subprocess.ts";
 import type { Host } from "../host.ts";
 import houseRules from "./house-rules.md" with { type: "text" };
@@ -38,10 +40,16 @@ export async function setStage(host: Host, options: DemoOptions): Promise<Stage>
   const bash = await run(["bash", "--version"], { cwd: folder, env, timeoutMs: 10_000, maxOutput: 1000 });
   if (bash.exit !== 0) throw new Error("bash was not found; Writ runs commands with nothing else");
   await makeRepository(repository, env);
+  const walls = await findWalls({
+    backend: "bwrap",
+    folder: join(folder, "filters"),
+    self: selfCommand(),
+    writable: [repository],
+  });
   return {
     folder,
     repository,
-    ...writeFiles(folder, options),
+    ...writeFiles(folder, options, walls.ok),
     host: {
       ...host,
       cwd: repository,
@@ -55,15 +63,19 @@ export async function setStage(host: Host, options: DemoOptions): Promise<Stage>
   };
 }
 
-function writeFiles(folder: string, options: DemoOptions): Pick<Stage, "policy" | "script"> {
+function writeFiles(folder: string, options: DemoOptions, boxed: boolean): Pick<Stage, "policy" | "script"> {
   mkdirSync(join(folder, "skills", "house-rules"), { recursive: true });
   writeFileSync(join(folder, "skills", "house-rules", "SKILL.md"), houseRules);
   const script = join(folder, "script.yaml");
   writeFileSync(script, demoScript);
   const policy = join(folder, "policy.yaml");
-  writeFileSync(policy, options.live === true ? livePolicy(options) : demoPolicy);
+  const text = options.live === true ? livePolicy(options) : demoPolicy;
+  writeFileSync(policy, boxed ? text.replace(/^ {2}mode: "off".*$/m, inBox) : text);
   return { policy, script };
 }
+
+const inBox =
+  "  mode: required # commands run in a box: no network, nothing of this machine but the repository is written";
 
 // The same policy with a model in the place of the script.
 function livePolicy(options: DemoOptions): string {
