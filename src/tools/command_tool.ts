@@ -8,7 +8,6 @@ import { strongest } from "../core/command_risk.ts";
 import type { Subject } from "../core/facts.ts";
 import { canonicalJson } from "../core/text.ts";
 import { isBelow, isWithin } from "../core/path.ts";
-import { plural } from "../core/plural.ts";
 import { messageOf } from "../core/thrown.ts";
 import { findProgram } from "../sandbox/program.ts";
 import { run, type RunResult, throughPipes } from "../sandbox/subprocess.ts";
@@ -16,6 +15,7 @@ import { argvText } from "../shell/argv_text.ts";
 import { shellFacts } from "../shell/shell_facts.ts";
 import { boxFault, enterBox, withBoxNotes } from "./boxed_call.ts";
 import { pathFact } from "./path_fact.ts";
+import { type BadEnd, badEnd, endedBadly, exitData } from "./program_end.ts";
 import { done, failed, failedMidway } from "./tool_outcome.ts";
 
 /** What a tool has of its skill. */
@@ -136,18 +136,17 @@ const shownErrors = 4000;
 
 function outcome(spec: CommandTool, result: RunResult, timeoutMs: number, folder: string): ToolOutcome {
   if (result.failure !== undefined) return notStarted(spec, result.failure, folder);
-  const ended = ending(result, timeoutMs);
-  const data = { exit: result.exit, ...(result.signal === null ? {} : { signal: result.signal }) };
-  if (ended === undefined) {
+  const end = endOf(result, timeoutMs);
+  if (end === undefined) {
     const partial = result.cut || result.stdout.trim() === "";
     return done(result.stdout === "" ? "[no output]" : result.stdout, {
-      data,
+      data: exitData(result),
       ...(partial ? { partial } : {}),
     });
   }
   const said = result.stderr.trim() === "" ? result.stdout : result.stderr;
-  const end = said.length > shownErrors ? `[…]${said.slice(-shownErrors).toWellFormed()}` : said;
-  return ended.fail(ended.code, `${end}${end === "" || end.endsWith("\n") ? "" : "\n"}[${ended.note}]`, data);
+  const last = said.length > shownErrors ? `[…]${said.slice(-shownErrors).toWellFormed()}` : said;
+  return endedBadly(end, last, result);
 }
 
 function notStarted(
@@ -165,24 +164,10 @@ function notStarted(
   );
 }
 
-function ending(
-  result: RunResult,
-  timeoutMs: number,
-): { readonly fail: typeof failed; readonly code: string; readonly note: string } | undefined {
-  if (result.cancelled) {
-    return { fail: failedMidway, code: "cancelled", note: "cancelled; everything that it started was ended" };
-  }
-  if (result.timedOut) {
-    const after = plural(Math.max(1, Math.round(timeoutMs / 1000)), "second");
-    return { fail: failedMidway, code: "timeout", note: `stopped after ${after}` };
-  }
-  if (result.flooded) {
-    return { fail: failedMidway, code: "output_limit", note: "stopped because it would not stop writing" };
-  }
-  if (result.signal !== null) return { fail: failedMidway, code: "exit", note: `ended by ${result.signal}` };
-  if (result.exit !== 0) return { fail: failed, code: "exit", note: `exit ${result.exit}` };
+function endOf(result: RunResult, timeoutMs: number): BadEnd | undefined {
+  const end = badEnd(result, timeoutMs);
   // What is no text is no result: a replaced character would pass for what the command said.
-  return result.stdout.includes("\ufffd")
+  return end === undefined && result.stdout.includes("\ufffd")
     ? { fail: failedMidway, code: "not_text", note: "its output is not UTF-8" }
-    : undefined;
+    : end;
 }

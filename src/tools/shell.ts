@@ -4,7 +4,6 @@ import type { Inspection, Place, Tool, ToolContext, ToolOutcome } from "../agent
 import { defaultBox } from "../core/box.ts";
 import type { Args } from "../core/message.ts";
 import { isWithin } from "../core/path.ts";
-import { plural } from "../core/plural.ts";
 import { capText, longestCutMark } from "../core/text.ts";
 import { shellFacts } from "../shell/shell_facts.ts";
 import { bashCall } from "../sandbox/bash.ts";
@@ -13,7 +12,8 @@ import { numberArg, textArg } from "./arguments.ts";
 import { boxFault, enterBox, withBoxNotes } from "./boxed_call.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
 import { pathFact } from "./path_fact.ts";
-import { done, failed, failedMidway, showName, showPath } from "./tool_outcome.ts";
+import { badEnd, endedBadly, exitData } from "./program_end.ts";
+import { done, failed, showName, showPath } from "./tool_outcome.ts";
 
 export const shell: Tool = {
   name: "shell",
@@ -100,14 +100,9 @@ function cwdOutside(args: Args, place: Place): string {
 function outcome(result: RunResult, timeoutMs: number, at: ToolContext): ToolOutcome {
   if (result.failure !== undefined) return notStarted(result.failure, at);
   const output = joined(result, at.shell.maxOutput);
-  const data = { exit: result.exit, ...(result.signal === null ? {} : { signal: result.signal }) };
-  const ended = ending(result, timeoutMs);
-  if (ended === undefined) return done(output === "" ? "[no output]" : output, { data });
-  return ended.fail(
-    ended.code,
-    `${output}${output === "" || output.endsWith("\n") ? "" : "\n"}[${ended.note}]`,
-    data,
-  );
+  const end = badEnd(result, timeoutMs, advice);
+  if (end !== undefined) return endedBadly(end, output, result);
+  return done(output === "" ? "[no output]" : output, { data: exitData(result) });
 }
 
 function notStarted(
@@ -125,32 +120,10 @@ function notStarted(
   );
 }
 
-function ending(
-  result: RunResult,
-  timeoutMs: number,
-): { readonly fail: typeof failed; readonly code: string; readonly note: string } | undefined {
-  if (result.cancelled) {
-    return { fail: failedMidway, code: "cancelled", note: "cancelled; everything that it started was ended" };
-  }
-  if (result.timedOut) {
-    return {
-      fail: failedMidway,
-      code: "timeout",
-      note: `stopped after ${
-        plural(Math.round(timeoutMs / 1000), "second")
-      }; give a longer timeout or do less at once`,
-    };
-  }
-  if (result.flooded) {
-    return {
-      fail: failedMidway,
-      code: "output_limit",
-      note: "stopped because it would not stop writing: filter its output, or send it to a file",
-    };
-  }
-  if (result.signal !== null) return { fail: failedMidway, code: "exit", note: `ended by ${result.signal}` };
-  return result.exit === 0 ? undefined : { fail: failed, code: "exit", note: `exit ${result.exit}` };
-}
+const advice = {
+  timeout: "; give a longer timeout or do less at once",
+  output: ": filter its output, or send it to a file",
+};
 
 // One after the other, not mixed: which of two pipes was read first is chance, and the record should not hold chance. What the
 // collector has cut already is not to be cut once more, so there is room for its mark.
