@@ -4,7 +4,7 @@ import { identityOf } from "./offered.ts";
 import { estimateTokens } from "../core/budget.ts";
 import type { Trigger } from "../core/event.ts";
 import { skillModel } from "../core/model_choice.ts";
-import { renderSkill, type Skill } from "../core/skill.ts";
+import { narrowerTools, renderSkill, type Skill, type SkillMeta } from "../core/skill.ts";
 import type { ActiveSkill } from "../core/session.ts";
 
 /** What of an agent loading a skill needs. */
@@ -38,18 +38,24 @@ export async function activate(agent: LoadSite, activation: Activation): Promise
   return prepared.ok ? recordSkill(agent, prepared) : prepared;
 }
 
+/** A skill that is active, or is about to be. */
+type Beside =
+  & Pick<ActiveSkill, "name" | "forced" | "body">
+  & Partial<Pick<ActiveSkill, "bounding" | "allowedTools">>;
+
 /** Reads and renders it, and checks that it fits beside the skills of `active`. Records nothing. */
 export async function prepareSkill(
   agent: LoadSite,
   activation: Activation,
-  active: readonly Pick<ActiveSkill, "name" | "forced" | "body">[],
+  active: readonly Beside[],
 ): Promise<PreparedSkill | Extract<ActivationResult, { readonly ok: false }>> {
   const { skill } = activation;
   const read = await readBody(agent, skill);
   if (!read.ok) return read;
   const tools = agent.commandTools(skill);
-  const text = renderSkill(read.meta, read.body, activation.arguments, tools.map((t) => t.name));
   const before = active.find((s) => s.name === skill.name);
+  const meta = heldBound(read.meta, before, activation.trigger);
+  const text = renderSkill(meta, read.body, activation.arguments, tools.map((t) => t.name));
   const repeated = before !== undefined && (before.forced || before.body === text);
   const tokens = repeated ? 0 : estimateTokens(text);
   const cap = agent.policy.skills.activeTokens;
@@ -63,7 +69,15 @@ export async function prepareSkill(
       skipped: { bytes: read.body.bytes, tokens, cap },
     };
   }
-  return { ...read, activation, text: repeated ? "" : text, tokens };
+  return { ...read, meta, activation, text: repeated ? "" : text, tokens };
+}
+
+// A bound in force gets wider by the user's own word alone; anybody else's load may only narrow it.
+function heldBound(meta: SkillMeta, before: Beside | undefined, { kind }: Trigger): SkillMeta {
+  if (before?.bounding !== true || kind === "explicit") return meta;
+  const allowedTools = narrowerTools(before.allowedTools, meta.allowedTools);
+  const { allowedTools: _now, ...rest } = meta;
+  return { ...rest, ...(allowedTools === undefined ? {} : { allowedTools }) };
 }
 
 export function recordSkill(agent: LoadSite, prepared: PreparedSkill): ActivationResult {

@@ -50,7 +50,7 @@ export type SkillBody = {
 };
 
 /** Whether its allowed_tools bound nothing: none declared, or `*` among them. */
-export function isUndeclared(skill: Pick<SkillMeta, "allowedTools">): boolean {
+export function isUndeclared(skill: { readonly allowedTools?: readonly string[] | undefined }): boolean {
   return skill.allowedTools === undefined || skill.allowedTools.some(isWildcardEntry);
 }
 
@@ -151,15 +151,14 @@ function narrows(entry: string, other: string): boolean {
 }
 
 /**
- * The bound after a file was read again in the middle of a turn: what was declared before and what is declared now, never
- * wider than either. A bound that is new takes the place of none only for tools that merely read.
+ * The bound after a file was read again: what was declared before and what is declared now, never wider than either. A bound that is new takes the place of none only for tools that merely read.
  */
 export function narrowerTools(
   before: readonly string[] | undefined,
   now: readonly string[] | undefined,
 ): readonly string[] | undefined {
   if (now === undefined || now.some(isWildcardEntry)) return before;
-  return before === undefined ? now.filter(onlyReads) : commonTools(before, now);
+  return isUndeclared({ allowedTools: before }) ? now.filter(onlyReads) : commonTools(before ?? [], now);
 }
 
 function onlyReads(entry: string): boolean {

@@ -44,3 +44,64 @@ describe("an entry of allowed_tools that is all stars bounds like no list", () =
     });
   }
 });
+
+describe("the bound of a skill that is active", () => {
+  const wider = "[read_file, write_file]";
+
+  // Loaded for the session with `[read_file]`; the file is edited between the turns, and the skills are read again.
+  async function twoTurns(
+    second: readonly Parameters<typeof openLive>[1][number][],
+    skills: readonly string[],
+  ) {
+    site.put("policy.yaml", `${base}skills: {scope: session}\n`);
+    declare("[read_file]");
+    live = await openLive(site, [says("a"), ...second, write, says("b")]);
+    await live.turn("one", ["narrow"]);
+    declare(wider, "trigger: {patterns: [again]}\n");
+    await live.session.adopt(await site.settings());
+    await live.turn("again", skills);
+    return [live.of("skill.loaded").slice(1).map((s) => [s.trigger.kind, s.allowedTools]), written()];
+  }
+
+  test("is not widened by a pattern", async () => {
+    assertEquals(await twoTurns([], []), [[["pattern", ["read_file"]]], false]);
+  });
+
+  test("is not widened by the model", async () => {
+    assertEquals(await twoTurns([load], []), [
+      [["pattern", ["read_file"]], ["model", ["read_file"]]],
+      false,
+    ]);
+    assertEquals(live?.session.agent.recorder.state.active.map((s) => s.body.includes("write_file")), [
+      false,
+    ]);
+  });
+
+  test("is widened when the user names the skill", async () => {
+    assertEquals(await twoTurns([], ["narrow"]), [[["explicit", ["read_file", "write_file"]]], true]);
+  });
+
+  test("is narrowed by anybody", async () => {
+    site.put("policy.yaml", `${base}skills: {scope: session}\n`);
+    declare(wider);
+    live = await openLive(site, [says("a"), load, write, says("b")]);
+    await live.turn("one", ["narrow"]);
+    declare("[read_file]");
+    await live.session.adopt(await site.settings());
+    await live.turn("two");
+    assertEquals([live.of("skill.loaded").at(-1)?.allowedTools, written()], [["read_file"], false]);
+  });
+
+  test("is that of the file once the skill has ended", async () => {
+    declare("[read_file]");
+    live = await openLive(site, [load, says("a"), load, write, says("b")]);
+    await live.turn("one");
+    declare(wider);
+    await live.session.adopt(await site.settings());
+    await live.turn("two");
+    assertEquals([live.of("skill.loaded").at(-1)?.allowedTools, written()], [
+      ["read_file", "write_file"],
+      true,
+    ]);
+  });
+});

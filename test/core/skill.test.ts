@@ -80,8 +80,9 @@ test("narrowerTools() never widens", () => {
     narrowerTools(["Read", "Bash"], ["Bash(git:*)"]),
     narrowerTools(["Read"], ["*"]),
     narrowerTools(["*"], ["Read"]),
+    narrowerTools(["**"], ["Read", "Write"]),
     narrowerTools([], ["Read"]),
-  ], [undefined, ["Read"], ["Read", "Grep(x)"], ["Bash(git:*)"], ["Read"], ["Read"], []]);
+  ], [undefined, ["Read"], ["Read", "Grep(x)"], ["Bash(git:*)"], ["Read"], ["Read"], ["Read"], []]);
 });
 
 function body(text: string, files: readonly string[] = []): SkillBody {
