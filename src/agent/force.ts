@@ -1,6 +1,6 @@
 // The skills that policy forces on every session, its forks included.
 import { type LoadSite, type PreparedSkill, prepareSkill, recordSkill } from "./activate.ts";
-import { missingForced } from "../core/catalog.ts";
+import { unavailable } from "../core/catalog.ts";
 import { sessionForced } from "../core/policy.ts";
 import type { Loaded, Problem } from "../core/problem.ts";
 
@@ -30,7 +30,7 @@ export async function prepareForced(agent: LoadSite): Promise<Loaded<ForcedSkill
   const ended = active.filter((s) => s.forced && !wanted.some((f) => f.skill === s.name)).map((s) => s.name);
   const left = active.filter((s) => !ended.includes(s.name));
   const missing = wanted.filter((f) => !left.some((s) => s.forced && s.name === f.skill));
-  const problems: Problem[] = [...missingForced(agent.catalog, missing)];
+  const problems: Problem[] = [...unavailable(agent.catalog, policy)];
   const due: PreparedSkill[] = [];
   for (const entry of missing) {
     const skill = agent.catalog.get(entry.skill);

@@ -4,8 +4,8 @@ import type { Agent } from "../agent/agent.ts";
 import type { EvidencePort, Place, ShellSettings, ToolContext } from "../agent/ports.ts";
 import type { Recorder } from "../agent/recorder.ts";
 import { defaultBox } from "../core/box.ts";
-import { type Listing, renderListing, shownBy } from "../core/listing.ts";
-import { type Policy, sessionForced } from "../core/policy.ts";
+import { type Listing, listingOptions, renderListing, shownBy } from "../core/listing.ts";
+import type { Policy } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
 import type { SessionState } from "../core/session.ts";
 import { compileAllowedTool } from "../load/allowed_tool.ts";
@@ -136,11 +136,5 @@ export function listing(
   recent: SessionState["recent"] = {},
   budgetTokens = policy.skills.listingTokens,
 ): Listing {
-  const session = sessionForced(policy.skills).map((f) => f.skill);
-  return renderListing(catalog.items, {
-    budgetTokens,
-    forcedNames: new Set(policy.skills.forced.map((f) => f.skill)),
-    sessionNames: new Set(session),
-    recent: new Map(Object.entries(recent)),
-  });
+  return renderListing(catalog.items, { ...listingOptions(policy, recent), budgetTokens });
 }

@@ -2,14 +2,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import {
-  type Catalog,
-  type CatalogError,
-  gatesWithoutFork,
-  type HashRead,
-  mergeCatalog,
-  missingForced as findMissing,
-} from "../core/catalog.ts";
+import { type Catalog, type CatalogError, type HashRead, mergeCatalog } from "../core/catalog.ts";
 import { listedToolNames } from "../core/mcp.ts";
 import { builtinTools } from "../core/tool_names.ts";
 import { assetFolder, isCompiled } from "../load/assets.ts";
@@ -18,7 +11,6 @@ import { skillFolders, stateFolder } from "../load/locate.ts";
 import { defaultLimits, type Scan, scanSkills, type SkillProblem } from "../load/skill_dir.ts";
 import type { IndexSite } from "../load/skill_index.ts";
 import type { Policy } from "../core/policy.ts";
-import type { Problem } from "../core/problem.ts";
 import type { Skill } from "../core/skill.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
@@ -81,7 +73,6 @@ function indexSite(
   };
 }
 
-/** What of the policy's forced skills, and of its gates, cannot be had: nothing starts without them. */
 // Every file of a pinned skill is read to know its hash, so only of those.
 function hashesOf(skills: readonly Skill[], { skills: { pins } }: Policy): ReadonlyMap<string, HashRead> {
   const pinned = skills.filter((s) => pins.some((p) => p.skill === s.name));
@@ -89,14 +80,6 @@ function hashesOf(skills: readonly Skill[], { skills: { pins } }: Policy): Reado
     const read = hashFolder(folder);
     return [folder, read.ok ? { ok: true, hash: read.hash } : read];
   }));
-}
-
-/** What of the policy's forced skills cannot be had: nothing starts without them. */
-export function missingForced(policy: Policy, loaded: LoadedCatalog): readonly Problem[] {
-  return [
-    ...findMissing(loaded.catalog, policy.skills.forced, unlisted(loaded)),
-    ...gatesWithoutFork(loaded.catalog, policy.gates),
-  ];
 }
 
 /** Faults of files that are not even in the catalog's list of what is absent. */

@@ -2,7 +2,7 @@
 import type { Agent } from "../agent/agent.ts";
 import type { Recorder } from "../agent/recorder.ts";
 import { type CatalogChange, compareCatalogs } from "../core/catalog_change.ts";
-import { renderChanges, type Shown } from "../core/listing.ts";
+import { listingOptions, renderChanges, type Shown } from "../core/listing.ts";
 import type { Policy } from "../core/policy.ts";
 import type { LoadedCatalog } from "./catalog.ts";
 
@@ -38,10 +38,8 @@ function told(before: Agent, after: Agent, change: CatalogChange | undefined): O
   if (change === undefined || !after.policy.skills.modelChoice) return { text: "", shown: before.shown };
   const { skills } = after.policy;
   const news = renderChanges(change, before.catalog, after.catalog, {
+    ...listingOptions(after.policy, after.recorder.state.recent),
     budgetTokens: Math.floor(skills.listingTokens / 4),
-    forcedNames: new Set(skills.forced.map((f) => f.skill)),
-    sessionNames: new Set(skills.forced.filter((f) => f.when.at === "session").map((f) => f.skill)),
-    recent: new Map(Object.entries(after.recorder.state.recent)),
   });
   const retold = new Set([...change.added, ...change.changed, ...change.removed]);
   const keep = (names: ReadonlySet<string>) => [...names].filter((name) => !retold.has(name));
@@ -49,7 +47,7 @@ function told(before: Agent, after: Agent, change: CatalogChange | undefined): O
     text: news.text,
     shown: {
       shortened: new Set([...keep(before.shown.shortened), ...news.shortened]),
-      omitted: new Set([...keep(before.shown.omitted), ...news.omitted.map((o) => o.name)]),
+      omitted: new Set([...keep(before.shown.omitted), ...news.omitted]),
     },
   };
 }

@@ -7,6 +7,7 @@ import { openSession as recordOpening, replay } from "../agent/open.ts";
 import { type Approver, type Clock, LogFailure, type Network } from "../agent/ports.ts";
 import { createRecorder } from "../agent/recorder.ts";
 import { type Requested, requestedFault } from "../agent/triggers.ts";
+import { unavailable } from "../core/catalog.ts";
 import type { Event, SessionFacts } from "../core/event.ts";
 import type { Mode } from "../core/facts.ts";
 import { sameReach } from "../core/model_choice.ts";
@@ -20,7 +21,7 @@ import { createLog, type Opened, resumeLog } from "../store/session_log.ts";
 import { makeAgent } from "./agent_parts.ts";
 import { isSameGround, openBoxes, type SessionBoxes } from "./boxes.ts";
 import { catalogNews, differs, omissions, recordNews } from "./catalog_news.ts";
-import { loadCatalog, type LoadedCatalog, missingForced } from "./catalog.ts";
+import { loadCatalog, type LoadedCatalog, unlisted } from "./catalog.ts";
 import type { Context } from "./command.ts";
 import { forkLogs } from "./fork_logs.ts";
 import type { ScriptReply } from "../provider/script.ts";
@@ -81,7 +82,7 @@ export async function openSession(
   catalog: LoadedCatalog,
   options: SessionOptions,
 ): Promise<Loaded<Session>> {
-  const missing = missingForced(settings.policy, catalog);
+  const missing = unavailable(catalog.catalog, settings.policy, unlisted(catalog));
   if (missing.length > 0) return { ok: false, problems: missing };
   const at = await openStore(settings);
   if (!at.ok) return at;
@@ -143,7 +144,7 @@ async function start(
   let started: Loaded<Session> | undefined;
   try {
     const catalog = servers.value.lacking.size === 0 ? found : loadCatalog(settings, servers.value.lacking);
-    const missing = missingForced(settings.policy, catalog);
+    const missing = unavailable(catalog.catalog, settings.policy, unlisted(catalog));
     started = missing.length > 0 ? await refuse(missing) : await begin(context, settings, options, {
       catalog,
       opened,
@@ -248,7 +249,7 @@ async function begin(
       };
       const nextCatalog = loadCatalog(next, nextServers.lacking);
       if (sameText && !differs(current.catalog, nextCatalog)) return await leave([]);
-      const missing = missingForced(next.policy, nextCatalog);
+      const missing = unavailable(nextCatalog.catalog, next.policy, unlisted(nextCatalog));
       if (missing.length > 0) return await leave(missing);
       const remade = await makeAgent(context, next, options, nextCatalog, recorder, {
         ...nextSite,

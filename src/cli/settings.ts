@@ -2,6 +2,7 @@
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { inspectOffline } from "../agent/inspect.ts";
+import { unavailable } from "../core/catalog.ts";
 import { plural } from "../core/plural.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
@@ -15,7 +16,7 @@ import type { TrustAnswer, WorkspaceContent } from "../load/trust.ts";
 import { builtinTools } from "../tools/registry.ts";
 import { mainArgument } from "../core/tool_names.ts";
 import { placeOf } from "./agent_parts.ts";
-import { loadCatalog, missingForced } from "./catalog.ts";
+import { loadCatalog, unlisted } from "./catalog.ts";
 import type { Context, PolicyOptions } from "./command.ts";
 import { fault } from "./fault.ts";
 import { Interrupted } from "./interrupt.ts";
@@ -72,7 +73,8 @@ export async function loadSettings(
     ...(asking === undefined ? {} : { askTrust: (root, content) => askTrust(asking, output, root, content) }),
     further: (policy, trust) => {
       const found = { policy, surroundings, trusted: trust === "trusted" };
-      return missingForced(policy, loadCatalog(found));
+      const loaded = loadCatalog(found);
+      return unavailable(loaded.catalog, policy, unlisted(loaded));
     },
     matchesExample: (policy) => (rule, example) => matchesExample(policy, surroundings, rule, example),
   });

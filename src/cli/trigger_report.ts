@@ -25,9 +25,8 @@ import { listing, placeOf } from "./agent_parts.ts";
 import type { LoadedCatalog } from "./catalog.ts";
 import type { Settings } from "./settings.ts";
 import { skillBodies } from "./skill_bodies.ts";
-import { freshView } from "./skill_list.ts";
 import { commandTools } from "./skill_side.ts";
-import { type Asked, askSkills } from "./skill_words.ts";
+import type { Asked } from "./skill_words.ts";
 
 type Reason = {
   readonly skill: string;
@@ -58,17 +57,17 @@ export type TriggerReport = {
 };
 
 /**
- * For the first turn of a session, so that no skill was used before. `message` is redacted. The skills are loaded as a session
+ * For the first turn of a session, so that no skill was used before. `message` is redacted, `asked` what it says about skills. The skills are loaded as a session
  * would load them, by the same functions, and recorded nowhere.
  */
 export async function triggerReport(
   settings: Settings,
   loaded: LoadedCatalog,
   message: string,
+  asked: Asked,
 ): Promise<TriggerReport> {
   const { policy } = settings;
   const { catalog } = loaded;
-  const asked = askSkills(freshView(policy, loaded), message, []);
   const dry = dryRun(settings, catalog);
   const refused = await load(dry, asked, message);
   const listed = listing(policy, loaded);

@@ -144,13 +144,24 @@ export function whyAbsent(
 }
 
 /**
- * Skills that the policy forces and that cannot be had as it forces them, each with what is wrong: nothing starts without
- * them.
+ * What of the policy's forced skills and of its gates cannot be had as it wants them, each with what is wrong: nothing starts
+ * without them. `broken`: faults of files of which nothing is in the catalog.
  */
-export function missingForced(
+export function unavailable(
+  catalog: Catalog,
+  policy: { readonly skills: Pick<SkillSettings, "forced">; readonly gates: readonly Gate[] },
+  broken: readonly CatalogError[] = [],
+): readonly Problem[] {
+  return [
+    ...missingForced(catalog, policy.skills.forced, broken),
+    ...gatesWithoutFork(catalog, policy.gates),
+  ];
+}
+
+function missingForced(
   catalog: Catalog,
   forced: readonly ForcedSkill[],
-  broken: readonly CatalogError[] = [],
+  broken: readonly CatalogError[],
 ): readonly Problem[] {
   return forced.flatMap((f): readonly Problem[] => {
     const skill = catalog.get(f.skill);
@@ -167,8 +178,8 @@ export function missingForced(
   });
 }
 
-/** Gates that take the verdict of a fork alone, and whose skill runs as none. */
-export function gatesWithoutFork(catalog: Catalog, gates: readonly Gate[]): readonly Problem[] {
+// Gates that take the verdict of a fork alone, and whose skill runs as none.
+function gatesWithoutFork(catalog: Catalog, gates: readonly Gate[]): readonly Problem[] {
   return gates.flatMap((gate): readonly Problem[] => {
     const skill = gate.skill === undefined ? undefined : catalog.get(gate.skill);
     if (gate.by !== "fork" || skill === undefined || skill.mode === "fork") return [];

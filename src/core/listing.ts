@@ -17,13 +17,27 @@ export type ListingOptions = {
   readonly recent: ReadonlyMap<string, number>;
 };
 
+/** As the policy has it; `recent` is that of the session. */
+export function listingOptions(
+  { skills }: { readonly skills: Pick<SkillSettings, "forced" | "listingTokens"> },
+  recent: { readonly [name: string]: number },
+): ListingOptions {
+  return {
+    budgetTokens: skills.listingTokens,
+    forcedNames: new Set(skills.forced.map((f) => f.skill)),
+    sessionNames: new Set(sessionForced(skills).map((f) => f.skill)),
+    recent: new Map(Object.entries(recent)),
+  };
+}
+
 export type Listing = {
   /** Empty when there is nothing to list. */
   readonly text: string;
   readonly tokens: number;
   /** Names whose description was shortened. */
   readonly shortened: readonly string[];
-  readonly omitted: readonly { readonly name: string; readonly reason: string }[];
+  /** Names, from the first that had no room. */
+  readonly omitted: readonly string[];
 };
 
 /** Names of skills that the model could load, and of which it sees less than all there is to see. */
@@ -35,7 +49,7 @@ export type Shown = {
 export function shownBy(listing: Pick<Listing, "shortened" | "omitted">): Shown {
   return {
     shortened: new Set(listing.shortened),
-    omitted: new Set(listing.omitted.map((o) => o.name)),
+    omitted: new Set(listing.omitted),
   };
 }
 
@@ -78,7 +92,7 @@ export function renderListing(items: readonly Skill[], options: ListingOptions):
   const frame = estimateTokens(`${heading}\n\n${instruction}\n\n`) +
     estimateTokens(moreLine(lines.length)) + 2;
   const room = options.budgetTokens - frame;
-  if (room <= 0) return { text: "", tokens: 0, shortened: [], omitted: omit(lines, options) };
+  if (room <= 0) return { text: "", tokens: 0, shortened: [], omitted: lines.map((l) => l.skill.name) };
   const longest = Math.max(...lines.map((l) => l.description.length));
   const fits = (cap: number) => {
     let left = room;
@@ -86,7 +100,7 @@ export function renderListing(items: readonly Skill[], options: ListingOptions):
   };
   const cap = fits(longest) ? longest : largest(shortest, longest, fits);
   const { kept, left } = fill(lines, room, (l) => capFor(l, cap, options));
-  return compose(kept, left, options);
+  return compose(kept, left);
 }
 
 /**
@@ -120,7 +134,7 @@ const mostGone = 50;
 type Line = { readonly skill: Skill; readonly name: string; readonly description: string };
 type Kept = Line & { readonly shown: string };
 
-function compose(kept: readonly Kept[], left: readonly Line[], options: ListingOptions): Listing {
+function compose(kept: readonly Kept[], left: readonly Line[]): Listing {
   const more = left.length === 0 ? "" : `\n${moreLine(left.length)}`;
   const list = kept.map((l) => render(l.name, l.shown)).join("\n");
   const text = kept.length === 0 && more === ""
@@ -130,15 +144,8 @@ function compose(kept: readonly Kept[], left: readonly Line[], options: ListingO
     text,
     tokens: estimateTokens(text),
     shortened: kept.filter((l) => l.shown !== l.description).map((l) => l.skill.name),
-    omitted: omit(left, options),
+    omitted: left.map((l) => l.skill.name),
   };
-}
-
-function omit(left: readonly Line[], options: ListingOptions): Listing["omitted"] {
-  return left.map((l) => ({
-    name: l.skill.name,
-    reason: `skills.listing_tokens (${options.budgetTokens}) is used up`,
-  }));
 }
 
 function moreLine(count: number): string {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, test } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
-import { loadCatalog } from "../../src/cli/catalog.ts";
+import { loadCatalog, type LoadedCatalog } from "../../src/cli/catalog.ts";
+import type { Settings } from "../../src/cli/settings.ts";
 import { freshView } from "../../src/cli/skill_list.ts";
 import { askSkills } from "../../src/cli/skill_words.ts";
 import { reportLines, triggerReport } from "../../src/cli/trigger_report.ts";
@@ -47,9 +48,13 @@ beforeEach(() => {
 });
 afterEach(() => site.remove());
 
+async function reportOf(settings: Settings, loaded: LoadedCatalog, message: string) {
+  const asked = askSkills(freshView(settings.policy, loaded), message, []);
+  return await triggerReport(settings, loaded, message, asked);
+}
 async function report(message: string) {
   const settings = await site.settings();
-  return await triggerReport(settings, loadCatalog(settings), message);
+  return await reportOf(settings, loadCatalog(settings), message);
 }
 
 test("triggerReport() says what would load in order, what not, and which tools stay open", async () => {
@@ -113,6 +118,18 @@ test("triggerReport() says that a fork bounds nothing, and what a gate's own ski
   assertEquals(reads.tools.map((t) => t.open), ["yes", "yes", "no", "in part", "no"]);
 });
 
+test("triggerReport() refuses what keeps a session from starting", async () => {
+  const settings = await site.settings();
+  const loaded = loadCatalog(settings);
+  const [gate] = settings.policy.gates;
+  assert(gate !== undefined);
+  const policy = { ...settings.policy, gates: [{ ...gate, by: "fork" as const }] };
+  assertEquals(
+    (await reportOf({ ...settings, policy }, loaded, "hello")).refused,
+    "the gate `user.forced[1]` waits for the verdict of a fork, and the skill `guard` runs as none",
+  );
+});
+
 test("triggerReport() takes the bound that the skill has when it is read", async () => {
   const settings = await site.settings();
   const loaded = loadCatalog(settings);
@@ -120,7 +137,7 @@ test("triggerReport() takes the bound that the skill has when it is read", async
     `${folder}/review/SKILL.md`,
     skillText("review", "Short", 'allowed-tools: Read\ntrigger: {patterns: ["(?i)review"]}\n'),
   );
-  const found = await triggerReport(settings, loaded, "/skill review");
+  const found = await reportOf(settings, loaded, "/skill review");
   assertEquals(found.tools.find((t) => t.tool === "shell"), { tool: "shell", open: "no", by: "review" });
 });
 

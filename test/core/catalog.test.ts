@@ -1,12 +1,6 @@
 import { test } from "bun:test";
 import { assertEquals } from "@std/assert";
-import {
-  type CatalogRules,
-  gatesWithoutFork,
-  mergeCatalog,
-  missingForced,
-  whyAbsent,
-} from "../../src/core/catalog.ts";
+import { type CatalogRules, mergeCatalog, unavailable, whyAbsent } from "../../src/core/catalog.ts";
 import type { LayerName } from "../../src/core/decision.ts";
 import type { ForcedSkill, Pin, SkillTier } from "../../src/core/policy.ts";
 import { showProblem } from "../../src/core/problem.ts";
@@ -126,7 +120,7 @@ test("mergeCatalog() takes the highest of the layers that force a skill", () => 
   assertEquals(merged(skills, { forced: [forced("a", "project"), forced("a", "user")] }).items, ["a user"]);
 });
 
-test("missingForced() reports a forced skill that is missing, with the reason and the place of the entry", () => {
+test("unavailable() reports a forced skill that is missing, with the reason and the place of the entry", () => {
   const all = [forced("a", "machine"), forced("b", "user"), forced("c", "user"), forced("d", "user")];
   const { catalog, errors } = mergeCatalog(
     [makeSkill({ name: "a", tier: "project" }), makeSkill({ name: "d" })],
@@ -140,7 +134,7 @@ test("missingForced() reports a forced skill that is missing, with the reason an
   }]);
   const broken = [{ path: "/user/c/SKILL.md", code: "yaml", message: "it cannot be read" }];
   assertEquals(
-    missingForced(catalog, all, broken).map(showProblem),
+    unavailable(catalog, { skills: { forced: all }, gates: [] }, broken).map(showProblem),
     [
       "/machine.yaml:3:5: error: the forced skill `a` is not available: /project/a/SKILL.md: the machine policy forces `a`, " +
       "which the project tier cannot provide",
@@ -228,28 +222,33 @@ test("mergeCatalog() leaves out skills whose tools do not exist", () => {
   assertEquals(merged(skills).items, ["fine user", "poor user"]);
 });
 
-test("missingForced() refuses a fork in every request, and takes it for a gate", () => {
+test("unavailable() refuses a fork in every request, and takes it for a gate", () => {
   const { catalog } = mergeCatalog([makeSkill({ name: "a", mode: "fork" })], open);
   const at = { file: "p.yaml", line: 1, col: 1 };
   const entry = { skill: "a", layer: "user", at, arguments: "", bounding: false } as const;
-  const found = missingForced(catalog, [
-    { ...entry, when: { at: "session" } },
-    { ...entry, when: { at: "gate", gate: "g" } },
-  ]);
+  const found = unavailable(catalog, {
+    skills: {
+      forced: [{ ...entry, when: { at: "session" } }, { ...entry, when: { at: "gate", gate: "g" } }],
+    },
+    gates: [],
+  });
   assertEquals(found.map((p) => p.code), ["forced-skill-fork"]);
 });
 
-test("gatesWithoutFork() are those that wait for a fork which the skill is not", () => {
+test("unavailable() names gates that wait for a fork which the skill is not", () => {
   const { catalog } = mergeCatalog([makeSkill({ name: "a", mode: "fork" }), makeSkill({ name: "b" })], open);
   const at = { file: "p.yaml", line: 1, col: 1 };
   const gate = { layer: "user", at, before: [], evidence: [] } as const;
-  const found = gatesWithoutFork(catalog, [
-    { ...gate, id: "a", skill: "a", by: "fork" },
-    { ...gate, id: "b", skill: "b", by: "fork" },
-    { ...gate, id: "here", skill: "b" },
-    { ...gate, id: "absent", skill: "c", by: "fork" },
-    { ...gate, id: "none" },
-  ]);
+  const found = unavailable(catalog, {
+    skills: { forced: [] },
+    gates: [
+      { ...gate, id: "a", skill: "a", by: "fork" },
+      { ...gate, id: "b", skill: "b", by: "fork" },
+      { ...gate, id: "here", skill: "b" },
+      { ...gate, id: "absent", skill: "c", by: "fork" },
+      { ...gate, id: "none" },
+    ],
+  });
   assertEquals(found.map((p) => [p.code, p.severity, p.message]), [[
     "gate-unreachable",
     "error",

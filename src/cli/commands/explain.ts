@@ -128,7 +128,7 @@ export async function explainMessage(
   const loaded = loadCatalog(settings);
   const asked = askSkills(freshView(settings.policy, loaded), text, []);
   if (asked.kind === "fault") return reportSlip(output, asked.message, json);
-  const report = await triggerReport(settings, loaded, text);
+  const report = await triggerReport(settings, loaded, text, asked);
   if (json) output.result(toJsonLine({ message: text, ...report }));
   else for (const line of reportLines(report)) output.result(`${escapeLine(line)}\n`);
   return report.refused === undefined ? exitCodes.done : exitCodes.usage;

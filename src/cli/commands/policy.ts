@@ -1,5 +1,6 @@
 // `writ policy check|show`: is it right, and what is in force, with the place where each value is written. What else can be
 // done with a policy is in files of its own.
+import { unavailable } from "../../core/catalog.ts";
 import { plural } from "../../core/plural.ts";
 import { resolve } from "node:path";
 import { gateLabel } from "../../core/gate_label.ts";
@@ -14,7 +15,7 @@ import {
   withPolicyOptions,
 } from "../command.ts";
 import { sandboxFault } from "../boxes.ts";
-import { loadCatalog, missingForced } from "../catalog.ts";
+import { loadCatalog, unlisted } from "../catalog.ts";
 import { findRoot, projectPolicy, realOr } from "../../load/locate.ts";
 import { inOrder } from "../../load/policy_merge.ts";
 import { doubts } from "../doubts.ts";
@@ -61,7 +62,7 @@ async function check(context: Context, files: readonly string[], options: Policy
   const found = inOrder(
     [
       ...settings.problems,
-      ...missingForced(policy, loaded),
+      ...unavailable(loaded.catalog, policy, unlisted(loaded)),
       ...doubts(settings.value, loaded, await sandboxFault(settings.value)),
     ],
     policy.files,

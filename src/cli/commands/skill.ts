@@ -1,11 +1,12 @@
 // `writ skill list|find|show|pin|run`: what skills there are, what one says, and running one.
+import { unavailable } from "../../core/catalog.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { showPosition } from "../../core/problem.ts";
 import { searchSkills } from "../../core/skill_search.ts";
 import { escapeLine, escapeTerminal } from "../../core/text.ts";
 import { availableNames } from "../../core/trigger.ts";
 import { readSkillBody } from "../../load/skill_body.ts";
-import { loadCatalog, missingForced, unlisted } from "../catalog.ts";
+import { loadCatalog, unlisted } from "../catalog.ts";
 import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
 import { reportProblems, reportSlip } from "../result.ts";
 import { withoutSecrets } from "../secrets.ts";
@@ -58,7 +59,7 @@ async function list(context: Context, options: PolicyOptions): Promise<number> {
   const { catalog, warnings } = loaded;
   const errors = [
     ...unlisted(loaded),
-    ...missingForced(settings.value.policy, loaded).map(({ at, code, message }) => ({
+    ...unavailable(catalog, settings.value.policy, unlisted(loaded)).map(({ at, code, message }) => ({
       path: at === undefined ? "" : showPosition(at),
       code,
       message,
