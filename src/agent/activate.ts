@@ -1,4 +1,5 @@
 // Making a skill active: read its body now, render it, check the budget, record `skill.loaded`. All four triggers.
+// Also what is recorded when that cannot be done, and the end of skills that a user has had enough of.
 import type { Agent, SkillBodyResult } from "./agent.ts";
 import { identityOf } from "./offered.ts";
 import { estimateTokens } from "../core/budget.ts";
@@ -25,6 +26,18 @@ export type ActivationResult =
   | { readonly ok: true; readonly registeredTools: number }
   | { readonly ok: false; readonly code: string; readonly message: string; readonly skipped?: Skipped };
 export type Skipped = { readonly bytes: number; readonly tokens: number; readonly cap: number };
+
+/** What asks for a skill. */
+export type Asked = Pick<Activation, "skill" | "trigger" | "arguments">;
+
+/** For as long as the policy says. */
+export function activationOf(
+  agent: Pick<LoadSite, "policy">,
+  { skill, trigger, arguments: given }: Asked,
+  bounding = true,
+): Activation {
+  return { skill, trigger, arguments: given, bounding, scope: agent.policy.skills.scope };
+}
 
 export type PreparedSkill = Extract<SkillBodyResult, { readonly ok: true }> & {
   readonly activation: Activation;
@@ -110,6 +123,26 @@ export function recordSkill(agent: LoadSite, prepared: PreparedSkill): Activatio
     body: text,
   });
   return { ok: true, registeredTools: tools.length };
+}
+
+/** For a skill that goes without saying: the turn goes on without it. */
+export function recordSkipped(
+  agent: Pick<LoadSite, "recorder">,
+  { skill, trigger }: Pick<Asked, "skill" | "trigger">,
+  { message, skipped }: { readonly message: string; readonly skipped?: Skipped },
+): void {
+  agent.recorder.emit("skill.skipped", { name: skill.name, trigger, reason: message, ...skipped });
+}
+
+/** Ends skills that were loaded for the session, all or one; those that policy forces stay. Returns their names. */
+export function clearSkills(agent: Pick<Agent, "recorder">, name: string | undefined): readonly string[] {
+  const ended = agent.recorder.state.active.filter((s) =>
+    !s.forced && (name === undefined || s.name === name)
+  );
+  for (const skill of ended) {
+    agent.recorder.emit("skill.unloaded", { name: skill.name, reason: "cleared by the user" });
+  }
+  return ended.map((s) => s.name);
 }
 
 /** An edited body is picked up; when the file cannot be read any more, the body that was read last stands. */

@@ -7,10 +7,9 @@ import { forceSkills } from "./force.ts";
 import { LogFailure } from "./ports.ts";
 import type { Recorder } from "./recorder.ts";
 import type { Stop } from "./stop.ts";
-import type { Event, EventData, Trigger } from "../core/event.ts";
+import type { Event, Trigger } from "../core/event.ts";
 import { type ForkEnd, forkHistory, forkTask, type HeldBack, renderFork } from "../core/fork.ts";
 import { unreported } from "../core/gate_state.ts";
-import type { ToolCall } from "../core/message.ts";
 import { chooseModel, skillModel } from "../core/model_choice.ts";
 import { emptySession, type SessionState } from "../core/session.ts";
 import type { Skill } from "../core/skill.ts";
@@ -236,59 +235,6 @@ function complete(parent: Recorder, end: ForkEnd, fork: SessionState, text: stri
     denied: fork.turn.denied,
     ...(text === undefined ? {} : { text }),
   });
-}
-
-/**
- * Runs the skills of the gates that have refused something since the last request, where these run as forks: each once in a
- * turn, and again when something may have changed since. A fork runs none.
- */
-export async function runGateForks(
-  agent: Agent,
-  run: (request: ForkRequest) => Promise<ForkRun>,
-): Promise<void> {
-  const { state } = agent.recorder;
-  const done = new Set<string>();
-  for (const block of state.turn.blocked) {
-    const skill = forkOfGate(agent, block.gate);
-    if (skill === undefined || done.has(skill.name) || !isDue(state, skill.name, block)) continue;
-    done.add(skill.name);
-    const entry = agent.policy.skills.forced.find((f) => f.when.at === "gate" && f.when.gate === block.gate);
-    const trigger: Trigger = { kind: "policy", gate: block.gate };
-    const call = callOf(state, block.call);
-    const held = { missing: block.missing, ...(call === undefined ? {} : { call }) };
-    const result = await run({ skill, trigger, arguments: entry?.arguments ?? "", held });
-    if (result.ok) continue;
-    const { message, skipped } = result;
-    agent.recorder.emit("skill.skipped", { name: skill.name, trigger, reason: message, ...skipped });
-  }
-}
-
-function forkOfGate(agent: Agent, id: string): Skill | undefined {
-  const name = agent.policy.gates.find((g) => g.id === id)?.skill;
-  const skill = name === undefined ? undefined : agent.catalog.get(name);
-  return skill?.mode === "fork" ? skill : undefined;
-}
-
-// A command that is not alone in its text is held back for that, whatever the skill says.
-function isDue(
-  state: SessionState,
-  skill: string,
-  { gate, compoundOnly }: EventData["gate.blocked"],
-): boolean {
-  if (compoundOnly === true) return false;
-  const { forks, gates, recent, transcript, turn } = state;
-  const ended = forks.ended[skill] ?? 0;
-  const verdict = gates.verdicts[skill]?.at(-1)?.seq ?? 0;
-  // What its newest run was about: all before the verdict, or, when it gave none, all before its end.
-  const about = verdict > (recent[skill] ?? 0) ? verdict : ended;
-  const began = transcript.findLast((e) => e.kind === "user")?.seq ?? 0;
-  return ended < began || about < turn.changedAt || about < (gates.usedUpTo[gate] ?? 0);
-}
-
-function callOf(state: SessionState, id: string | undefined): ToolCall | undefined {
-  const blocks = state.transcript.flatMap((e) => e.kind === "assistant" ? e.content : []);
-  const block = blocks.findLast((b) => b.type === "tool_use" && b.id === id);
-  return block?.type === "tool_use" ? { id: block.id, tool: block.name, args: block.input } : undefined;
 }
 
 /** Ends the forks that a crash left open, each in its own log and in this one. */

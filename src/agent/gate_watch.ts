@@ -1,7 +1,7 @@
 // What gates need to know of calls: the content of the workspace they are made on, the evidence that they are, what they use up.
 import type { Agent } from "./agent.ts";
 import type { ToolOutcome } from "./ports.ts";
-import { activateForGate } from "./skill_desk.ts";
+import { activateForGate } from "./gate_skills.ts";
 import { countsByStatus, type EvidenceClaims, evidenceClaims } from "../core/evidence.ts";
 import type { EventData } from "../core/event.ts";
 import { topParts } from "../core/covering.ts";

@@ -1,5 +1,5 @@
-// What the skill tools may do: load a skill, take its outcome, read its files. Also the loading that a gate asks for.
-import { activate } from "./activate.ts";
+// What the skill tools may do: load a skill, take its outcome, read its files.
+import { activate, activationOf } from "./activate.ts";
 import type { Agent } from "./agent.ts";
 import type { SkillDesk, ToolOutcome } from "./ports.ts";
 import type { ForkRun } from "./fork.ts";
@@ -33,13 +33,8 @@ async function loadByModel(
   if (skill.mode === "fork") {
     return forkOutcome(await turn.fork({ ...asked, skill, trigger: { kind: "model" } }));
   }
-  const result = await activate(agent, {
-    skill,
-    trigger: { kind: "model" },
-    arguments: asked.arguments,
-    bounding: true,
-    scope: agent.policy.skills.scope,
-  });
+  const request = { skill, trigger: { kind: "model" }, arguments: asked.arguments } as const;
+  const result = await activate(agent, activationOf(agent, request));
   if (!result.ok) return { ok: false, code: result.code, content: result.message };
   return {
     ok: true,
@@ -126,40 +121,4 @@ async function readFile(agent: Agent, name: string, path: string): Promise<ToolO
     return { ok: false, code: "not_active", content: `skill \`${name}\` is not active; load it first` };
   }
   return await agent.bodies.readAttached(skill, path);
-}
-
-/** The first call that a gate refuses loads the gate's skill, so that the model knows how to gather what is missing. */
-export async function activateForGate(agent: Agent, gate: Gate): Promise<void> {
-  if (gate.skill === undefined || agent.recorder.state.active.some((s) => s.name === gate.skill)) return;
-  const skill = agent.catalog.get(gate.skill);
-  // One that runs as a fork does so before the next request.
-  if (skill === undefined || skill.mode === "fork") return;
-  const entry = agent.policy.skills.forced.find((f) => f.when.at === "gate" && f.when.gate === gate.id);
-  const trigger = { kind: "policy", gate: gate.id } as const;
-  const result = await activate(agent, {
-    skill,
-    trigger,
-    arguments: entry?.arguments ?? "",
-    bounding: entry?.bounding ?? false,
-    scope: agent.policy.skills.scope,
-  });
-  if (!result.ok) {
-    agent.recorder.emit("skill.skipped", {
-      name: skill.name,
-      trigger,
-      reason: result.message,
-      ...result.skipped,
-    });
-  }
-}
-
-/** Ends skills that were loaded for the session, all or one; those that policy forces stay. Returns their names. */
-export function clearSkills(agent: Agent, name: string | undefined): readonly string[] {
-  const ended = agent.recorder.state.active.filter((s) =>
-    !s.forced && (name === undefined || s.name === name)
-  );
-  for (const skill of ended) {
-    agent.recorder.emit("skill.unloaded", { name: skill.name, reason: "cleared by the user" });
-  }
-  return ended.map((s) => s.name);
 }

@@ -1,9 +1,8 @@
 // Before the first iteration: the skills that the message names, and those whose patterns it meets.
-import { activate, type LoadSite, readBody, type Skipped } from "./activate.ts";
+import { activate, activationOf, type LoadSite, readBody, recordSkipped, type Skipped } from "./activate.ts";
 import type { ForkRequest, ForkRun } from "./fork.ts";
 import { limitStop, type Stop } from "./stop.ts";
 import type { Trigger } from "../core/event.ts";
-import type { Skill } from "../core/skill.ts";
 import { selectByPattern } from "../core/trigger.ts";
 
 /** A skill that was asked for by name; `run` and `/skill` make the same. */
@@ -36,12 +35,12 @@ export async function activateFor(
   for (const requested of input.skills) {
     const skill = agent.catalog.get(requested.name);
     if (skill === undefined) return { stop: "skill_refused", message: `no skill \`${requested.name}\`` };
-    const trigger: Trigger = { kind: "explicit" };
+    const asked = { skill, trigger: { kind: "explicit" }, arguments: requested.arguments } as const;
     if (skill.mode === "fork") {
-      forks.push({ skill, trigger, arguments: requested.arguments });
+      forks.push(asked);
       continue;
     }
-    const result = await activate(agent, activation(agent, skill, trigger, requested.arguments));
+    const result = await activate(agent, activationOf(agent, asked));
     if (!result.ok) return refusedSkill(result);
   }
   forks.push(...await activateByPattern(agent, input.message, new Set(input.skills.map((s) => s.name))));
@@ -49,7 +48,7 @@ export async function activateFor(
     const run = await fork(request);
     if (run.ok) continue;
     if (request.trigger.kind === "explicit") return refusedSkill(run);
-    skip(agent, request, run);
+    recordSkipped(agent, request, run);
   }
   return undefined;
 }
@@ -59,14 +58,6 @@ type Refused = { readonly code: string; readonly message: string; readonly skipp
 function refusedSkill({ code, message, skipped }: Refused): Stop {
   if (skipped === undefined) return { stop: "skill_refused", message: `${code}: ${message}` };
   return { ...limitStop("active_tokens", skipped.tokens, skipped.cap), message: `${code}: ${message}` };
-}
-
-function skip(
-  agent: LoadSite,
-  { skill, trigger }: { readonly skill: Skill; readonly trigger: Trigger },
-  { message, skipped }: Refused,
-): void {
-  agent.recorder.emit("skill.skipped", { name: skill.name, trigger, reason: message, ...skipped });
 }
 
 // Those that run as forks are given back, for when all others are loaded.
@@ -89,27 +80,13 @@ async function activateByPattern(
   for (const hit of hits) {
     if (named.has(hit.skill.name)) continue;
     const trigger: Trigger = { kind: "pattern", pattern: hit.pattern, span: hit.span };
+    const asked = { skill: hit.skill, trigger, arguments: "" };
     if (hit.skill.mode === "fork") {
-      forks.push({ skill: hit.skill, trigger, arguments: "" });
+      forks.push(asked);
       continue;
     }
-    const result = await activate(agent, activation(agent, hit.skill, trigger, ""));
-    if (!result.ok) skip(agent, { skill: hit.skill, trigger }, result);
+    const result = await activate(agent, activationOf(agent, asked));
+    if (!result.ok) recordSkipped(agent, asked, result);
   }
   return forks;
-}
-
-function activation(
-  agent: LoadSite,
-  skill: Skill,
-  trigger: Trigger,
-  argumentsText: string,
-) {
-  return {
-    skill,
-    trigger,
-    arguments: argumentsText,
-    bounding: true,
-    scope: agent.policy.skills.scope,
-  } as const;
 }

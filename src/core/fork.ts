@@ -1,6 +1,6 @@
 // A fork: a skill that runs as a session of its own. What it sees of the conversation, what it is told to do, and what the
 // session around it is shown of its end.
-import type { StopReason, Trigger } from "./event.ts";
+import type { EventData, StopReason, Trigger } from "./event.ts";
 import type { AssistantBlock, ToolCall } from "./message.ts";
 import { type Entry, finalText, type SessionState } from "./session.ts";
 import { attribute, type SkillMeta } from "./skill.ts";
@@ -98,6 +98,32 @@ function heldTask(skill: string, { call, missing }: HeldBack): string {
     "It is taken only for evidence whose results you have seen in this conversation." +
     (call === undefined ? "" : " Do not make the call yourself.");
   return [what, ...rest, ...missing.map((m) => `- ${m}`), last].join("\n");
+}
+
+/**
+ * Whether the skill of a gate that has refused something is to run as a fork: once in a turn, and again when something may have
+ * changed since. What is held back for its form alone is so whatever the skill says.
+ */
+export function isGateForkDue(
+  state: SessionState,
+  skill: string,
+  { gate, compoundOnly }: EventData["gate.blocked"],
+): boolean {
+  if (compoundOnly === true) return false;
+  const { forks, gates, recent, transcript, turn } = state;
+  const ended = forks.ended[skill] ?? 0;
+  const verdict = gates.verdicts[skill]?.at(-1)?.seq ?? 0;
+  // What its newest run was about: all before the verdict, or, when it gave none, all before its end.
+  const about = verdict > (recent[skill] ?? 0) ? verdict : ended;
+  const began = transcript.findLast((e) => e.kind === "user")?.seq ?? 0;
+  return ended < began || about < turn.changedAt || about < (gates.usedUpTo[gate] ?? 0);
+}
+
+/** The call of this id, as the model made it. */
+export function requestedCall(state: SessionState, id: string | undefined): ToolCall | undefined {
+  const blocks = state.transcript.flatMap((e) => e.kind === "assistant" ? e.content : []);
+  const block = blocks.findLast((b) => b.type === "tool_use" && b.id === id);
+  return block?.type === "tool_use" ? { id: block.id, tool: block.name, args: block.input } : undefined;
 }
 
 export type ForkEnd = {

@@ -53,6 +53,14 @@ export function sessionForced(settings: Pick<SkillSettings, "forced">): readonly
   return settings.forced.filter((f) => f.when.at === "session");
 }
 
+/** The entry that makes this gate, where there is one. */
+export function gateEntry(
+  policy: { readonly skills: Pick<SkillSettings, "forced"> },
+  id: string,
+): ForcedSkill | undefined {
+  return policy.skills.forced.find((f) => f.when.at === "gate" && f.when.gate === id);
+}
+
 export type SkillTrigger = {
   readonly skill: string;
   readonly layer: LayerName | "skill";

@@ -2,7 +2,15 @@
 import { assertEquals } from "@std/assert";
 import { describe, test } from "bun:test";
 import type { EventData } from "../../src/core/event.ts";
-import { type ForkEnd, forkHistory, forkResult, forkTask, renderFork } from "../../src/core/fork.ts";
+import {
+  type ForkEnd,
+  forkHistory,
+  forkResult,
+  forkTask,
+  isGateForkDue,
+  renderFork,
+  requestedCall,
+} from "../../src/core/fork.ts";
 import { emptyGateState } from "../../src/core/gate_state.ts";
 import { type AssistantBlock, noUsage } from "../../src/core/message.ts";
 import { eventList, sessionFacts } from "./session_events.ts";
@@ -240,4 +248,59 @@ describe("reduce() of a fork's start and end", () => {
     });
     assertEquals(list.state().gates.verdicts["review"]?.at(-1)?.outcome, "PASS");
   });
+});
+
+describe("isGateForkDue()", () => {
+  const blocked = { gate: "merge", call: "c9", missing: ["a verdict"] };
+  const end = {
+    skill: "guardian",
+    session: "s-f1",
+    hash: "",
+    usage: noUsage,
+    toolCalls: 0,
+    denied: [],
+    outcome: "PASS",
+  };
+  const turn = () => {
+    const list = eventList();
+    list.emit("session.started", sessionFacts);
+    list.emit("user.message", { content: "go", actor: "user" });
+    return list;
+  };
+  const ran = () => {
+    const list = turn();
+    list.emit("fork.started", { skill: "guardian", session: "s-f1", trigger: { kind: "policy" } });
+    list.emit("fork.completed", end);
+    return list;
+  };
+  const write = { call: "c1", tool: "write_file", risk: "write" } as const;
+  const used = { call: "c1", tool: "x", ok: true, bytes: 0, durationMs: 0, result: "", gates: ["merge"] };
+  const rows: readonly (readonly [string, () => ReturnType<typeof turn>, object, boolean])[] = [
+    ["before it has run in this turn", turn, {}, true],
+    ["not for a call that is only not alone", turn, { compoundOnly: true }, false],
+    ["not again", ran, {}, false],
+  ];
+  for (const [name, list, more, due] of rows) {
+    test(name, () => assertEquals(isGateForkDue(list().state(), "guardian", { ...blocked, ...more }), due));
+  }
+
+  test("again when something may have changed, when its gate was used up, and in the next turn", () => {
+    const due = (step: (list: ReturnType<typeof turn>) => void) => {
+      const list = ran();
+      step(list);
+      return isGateForkDue(list.state(), "guardian", blocked);
+    };
+    assertEquals([
+      due((list) => list.emit("tool.started", { ...write, risk: "read" })),
+      due((list) => list.emit("tool.started", write)),
+      due((list) => list.emit("tool.completed", used)),
+      due((list) => list.emit("user.message", { content: "next", actor: "user" })),
+    ], [false, true, true, true]);
+  });
+});
+
+test("requestedCall() finds a call as the model made it", () => {
+  const state = talk().state();
+  assertEquals(requestedCall(state, "c2"), { id: "c2", tool: "read_file", args: {} });
+  assertEquals([requestedCall(state, "c3"), requestedCall(state, undefined)], [undefined, undefined]);
 });

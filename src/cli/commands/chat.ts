@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { compact, contextOf, showTokens } from "../../agent/compact.ts";
-import { clearSkills } from "../../agent/skill_desk.ts";
+import { clearSkills } from "../../agent/activate.ts";
 import { stopFor } from "../../agent/stop.ts";
 import { requestedFault } from "../../agent/triggers.ts";
 import { runTurn, type TurnEnd } from "../../agent/turn.ts";
