@@ -1,5 +1,6 @@
 // An ask and its answer: by an answer that was kept, by whoever can be asked, or by nobody in time.
 import type { Agent } from "./agent.ts";
+import { defaultBox, showBox } from "../core/box.ts";
 import type { Standing } from "../core/decide.ts";
 import { reasonOf, type Verdict } from "../core/decision.ts";
 import type { Answer } from "../core/event.ts";
@@ -95,6 +96,7 @@ async function askWithin(
       call: asked.call,
       facts: asked.facts,
       verdict: asked.verdict,
+      ...boxOpened(agent, asked.facts.box),
       ...(asked.preview === undefined ? {} : { preview: asked.preview }),
       ...(grant === undefined ? {} : { grant: grant.rule }),
       ...(rules === undefined ? {} : { always: rules.map(showGrantRule).join(", ") }),
@@ -109,6 +111,11 @@ async function askWithin(
   } finally {
     cancel();
   }
+}
+
+function boxOpened({ place }: Agent, name: string): { readonly box?: string } {
+  const box = name === defaultBox ? undefined : place.boxes?.find((b) => b.name === name);
+  return box === undefined ? {} : { box: showBox(box) };
 }
 
 /** Whether one of the rules that ask says that no kept answer answers it. */

@@ -171,6 +171,8 @@ export type Approval = {
   readonly facts: Facts;
   readonly verdict: Verdict;
   readonly preview?: string;
+  /** What the box opens that the call would run in, where it is not the default one. */
+  readonly box?: string;
   /** The rule that a session grant would be; undefined when no grant may answer. */
   readonly grant?: string;
   /** The rule that would allow the call for good in this workspace; undefined when it is not offered. */

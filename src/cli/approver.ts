@@ -52,12 +52,12 @@ export function readAnswer(text: string, approval: Pick<Approval, "grant" | "alw
 
 /** What a person needs to see before a yes: what would happen, why it is asked, and what a kept answer would cover. */
 export function describeApproval(approval: Approval, paint: Output["paint"]): readonly string[] {
-  const { call, facts, verdict, preview, grant, always, notAlways } = approval;
+  const { call, facts, verdict, preview, box, grant, always, notAlways } = approval;
   const lines = [
     `${paint.yellow("?")} ${paint.bold(escapeLine(call.tool))} ${paint.dim(`risk ${facts.risk}`)}`,
   ];
   lines.push(...subjectLines(facts).map((l) => `    ${l}`));
-  if (facts.box !== "default") lines.push(`    in box ${escapeLine(facts.box)}`);
+  if (facts.box !== "default") lines.push(`    in box ${escapeLine(box ?? facts.box)}`);
   if (facts.sourcedBy.length > 0) {
     lines.push(paint.dim(`    active: ${escapeLine(facts.sourcedBy.join(", "))}`));
   }

@@ -30,6 +30,7 @@ import { type PrivateHome, privateHome } from "../sandbox/private_home.ts";
 import { type Probe, probe } from "../sandbox/probe.ts";
 import { protectedPaths } from "../sandbox/protected_paths.ts";
 import { selfCommand } from "../sandbox/self.ts";
+import { run } from "../sandbox/subprocess.ts";
 import type { Settings } from "./settings.ts";
 
 /** What of the settings boxes are made from. */
@@ -104,6 +105,30 @@ export async function openBoxes(settings: BoxesOf): Promise<SessionBoxes> {
     return refusedBoxes({ mode: "required", backend, probe, reason }, refusal(reason));
   }
   return boxesWith(walls, ground, { mode: "required", backend, probe: "held" });
+}
+
+/** For people: what holds commands here, and whether it was seen to hold. */
+export async function sandboxReport(settings: BoxesOf): Promise<readonly string[]> {
+  const boxes = await openBoxes(settings);
+  boxes.close();
+  const { facts } = boxes;
+  if (facts === "off") return ["sandbox: off, by the policy; commands run as you"];
+  const found = await wallsFor(settings);
+  const what = !found.ok
+    ? "none"
+    : found.walls.backend === "landlock"
+    ? `Landlock, version ${found.walls.abi}`
+    : await bubblewrapVersion(found.walls.bwrap);
+  return [
+    `sandbox: ${what}`,
+    ...(facts.probe === undefined ? [] : [`a hostile command in the default box: ${facts.probe}`]),
+    ...(facts.reason === undefined ? [] : [facts.reason]),
+  ];
+}
+
+async function bubblewrapVersion(bwrap: string): Promise<string> {
+  const asked = await run([bwrap, "--version"], { cwd: "/", env: {}, timeoutMs: 5000, maxOutput: 200 });
+  return `${asked.stdout.trim() || "bubblewrap"} (${bwrap})`;
 }
 
 type Ground = { readonly home: PrivateHome; readonly tmp: string; close(): void };
