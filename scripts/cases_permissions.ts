@@ -1,6 +1,5 @@
 // Runs a file of neutral permission cases through the project's own deciding: each case's policy becomes layers, its call
 // becomes facts, its workspace a file system in memory. Nothing is executed.
-import { readFileSync } from "node:fs";
 import { bounds } from "../src/core/bound.ts";
 import { decide } from "../src/core/decide.ts";
 import { type Effect, type LayerName, type Risk, risks, type Verdict } from "../src/core/decision.ts";
@@ -13,7 +12,7 @@ import { compileText, matchersOf, pathPattern } from "../src/load/policy_matcher
 import { shellFacts } from "../src/shell/shell_facts.ts";
 import { hostFact } from "../src/tools/host_fact.ts";
 import { type FilePort, pathFact } from "../src/tools/path_fact.ts";
-import type { CaseReport } from "./case_report.ts";
+import { type CaseReport, idOf, lacking, readCases } from "./case_report.ts";
 
 type CaseRule = {
   readonly effect: Effect;
@@ -52,14 +51,17 @@ export type PermissionCase = {
 
 /** Runs every case of a JSON file with a `cases` list. Throws when the file cannot be read. */
 export function runPermissionCases(file: string): CaseReport {
-  return checkPermissionCases(
-    (JSON.parse(readFileSync(file, "utf8")) as { readonly cases: readonly PermissionCase[] }).cases,
-  );
+  return checkPermissionCases(readCases(file));
 }
 
 export function checkPermissionCases(cases: readonly PermissionCase[]): CaseReport {
   const failed: { id: string; message: string }[] = [];
-  for (const c of cases) {
+  for (const [index, c] of cases.entries()) {
+    const fault = lacking(c, ["policy", "call", "expect"]);
+    if (fault !== undefined) {
+      failed.push({ id: idOf(c, index), message: fault });
+      continue;
+    }
     const { effect, why } = answer(c);
     if (effect === c.expect || (c.expectNot !== undefined && effect !== c.expectNot)) continue;
     const wanted = c.expectNot === undefined ? c.expect : `${c.expect}, or at least not ${c.expectNot}`;

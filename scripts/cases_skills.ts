@@ -1,12 +1,12 @@
 // Runs a file of front-matter cases through the real loader: each case as a folder on disk, scanned alone.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Catalog, mergeCatalog } from "../src/core/catalog.ts";
 import type { Skill } from "../src/core/skill.ts";
 import { readSkillBody } from "../src/load/skill_body.ts";
 import { type Scan, scanSkills } from "../src/load/skill_dir.ts";
-import type { CaseReport } from "./case_report.ts";
+import { type CaseReport, idOf, lacking, readCases } from "./case_report.ts";
 
 export type SkillCase = {
   readonly id: string;
@@ -34,14 +34,17 @@ type SkillExpectation = {
 
 /** Runs every case of a JSON file with a `cases` list. Throws when the file cannot be read. */
 export function runSkillCases(file: string): CaseReport {
-  return checkSkillCases(
-    (JSON.parse(readFileSync(file, "utf8")) as { readonly cases: readonly SkillCase[] }).cases,
-  );
+  return checkSkillCases(readCases(file));
 }
 
 export function checkSkillCases(cases: readonly SkillCase[]): CaseReport {
   const failed: { id: string; message: string }[] = [];
-  for (const c of cases) {
+  for (const [index, c] of cases.entries()) {
+    const fault = lacking(c, ["dir", "file", "expect"]);
+    if (fault !== undefined) {
+      failed.push({ id: idOf(c, index), message: fault });
+      continue;
+    }
     const faults = checkCase(c);
     if (faults.length > 0) failed.push({ id: c.id, message: faults.join("; ") });
   }

@@ -45,11 +45,20 @@ function eventRows(): readonly (readonly string[])[] {
     const block = body.slice(start.index, starts[index + 1]?.index ?? body.length);
     const own = [...block.matchAll(/^ {4}readonly (\w+\??):/gm)].map((m) => m[1] ?? "");
     const names = own.length > 0 ? own : [...block.matchAll(/readonly (\w+\??):/g)].map((m) => m[1] ?? "");
+    // `& NAME` joins the members of a type beside it.
+    const joined = [...block.matchAll(/& (\w+)/g)].flatMap(([, type = ""]) => membersOf(text, type));
     const shown = /SessionFacts/.test(block)
       ? "version, policy, layers, provider, model, workspace, cwd, platform, sandbox, trust, actor"
-      : [...new Set(names)].join(", ");
+      : [...new Set([...names, ...joined])].join(", ");
     return [`\`${start[1]}\``, shown];
   });
+}
+
+// Of a union the members of all alternatives, save those of what they hold.
+function membersOf(text: string, type: string): readonly string[] {
+  const body = new RegExp(`export type ${type} =([\\s\\S]*?);\\n\\n`).exec(text)?.[1];
+  if (body === undefined) throw new Error(`src/core/event.ts: no type \`${type}\` to join`);
+  return [...body.matchAll(/readonly (\w+\??):/g)].map((m) => m[1] ?? "");
 }
 
 let stale = 0;
