@@ -1,9 +1,8 @@
 // One model reply: streamed, recorded as coalesced deltas, asked for again whole when the outside world fails.
 import type { Agent } from "./agent.ts";
-import { type Clock, ModelFailure } from "./ports.ts";
+import { ModelFailure } from "./ports.ts";
 import type { ModelReply, ModelRequest, Usage } from "../core/message.ts";
 import { costOf } from "../core/price.ts";
-import { settledLength } from "../core/redact.ts";
 
 const deltaBytes = 4096;
 const deltaMs = 250;
@@ -25,7 +24,7 @@ export async function modelStep(
     if (purpose === undefined) agent.recorder.emit("model.delta", { text });
   };
   for (let attempt = 1;; attempt++) {
-    const deltas = deltaBuffer(agent.clock, tell);
+    const deltas = deltaBuffer(agent, tell);
     try {
       const reply = await agent.model.reply(request, { text: deltas.add, blockEnd: deltas.flush }, signal);
       deltas.flush();
@@ -79,7 +78,7 @@ type DeltaBuffer = { add(text: string): void; flush(): void; stop(): void };
 // A delta event ends at a block's end, at 4 KiB or after 250 ms, whichever comes first. Within a block it ends before what
 // may be the beginning of a secret: each event is redacted by itself. A log that fails inside the timer must fail the
 // turn, not the process: the failure is thrown at the next call.
-function deltaBuffer(clock: Clock, emit: (text: string) => void): DeltaBuffer {
+function deltaBuffer({ clock, recorder }: Agent, emit: (text: string) => void): DeltaBuffer {
   let pending = "";
   let cancelTimer: (() => void) | undefined;
   let failure: { readonly error: unknown } | undefined;
@@ -98,7 +97,7 @@ function deltaBuffer(clock: Clock, emit: (text: string) => void): DeltaBuffer {
   const flush = () => emitUpTo(pending.length);
   const onTimer = () => {
     try {
-      emitUpTo(settledLength(pending));
+      emitUpTo(recorder.settled(pending));
       if (pending !== "") cancelTimer = clock.after(deltaMs, onTimer);
     } catch (error) {
       failure = { error };
@@ -108,7 +107,7 @@ function deltaBuffer(clock: Clock, emit: (text: string) => void): DeltaBuffer {
     add(text) {
       pending += text;
       if (pending.length >= longestHeldBack) flush();
-      else if (pending.length >= deltaBytes) emitUpTo(settledLength(pending));
+      else if (pending.length >= deltaBytes) emitUpTo(recorder.settled(pending));
       else if (pending !== "") cancelTimer ??= clock.after(deltaMs, onTimer);
     },
     flush,

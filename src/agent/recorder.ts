@@ -1,5 +1,6 @@
 // The only way to record: redact, append, reduce, tell. What could not be appended has not happened.
 import type { Draft, Event, EventData, EventOf, EventType } from "../core/event.ts";
+import { settledLength } from "../core/redact.ts";
 import { reduce, type SessionState } from "../core/session.ts";
 import type { Clock, Log } from "./ports.ts";
 
@@ -7,6 +8,8 @@ export type Recorder = {
   readonly state: SessionState;
   /** Appends one event; throws LogFailure and changes nothing when it cannot be written. */
   emit<T extends EventType>(type: T, data: EventData[T]): EventOf<T>;
+  /** How much of a text that is still growing can be recorded by itself: what is redacted as a whole is not in two parts. */
+  settled(text: string): number;
   /** Everything so far is on disk when this resolves; rejects with LogFailure. */
   sync(): Promise<void>;
 };
@@ -18,6 +21,8 @@ export type RecorderParts = {
   readonly initial: SessionState;
   /** Applied to every text of an event; block values that must go back verbatim are left alone by it. */
   redact<T>(data: T): T;
+  /** By what `redact` knows [by the shapes that everybody knows]. */
+  settled?(text: string): number;
   /** Told of each event after it is recorded. */
   readonly listeners: readonly ((event: Event) => void)[];
 };
@@ -42,6 +47,7 @@ export function createRecorder(parts: RecorderParts): Recorder {
       for (const listener of parts.listeners) listener(event);
       return event as EventOf<T>;
     },
+    settled: parts.settled ?? ((text) => settledLength({ values: [], patterns: [] }, text)),
     sync: () => parts.log.sync(),
   };
 }

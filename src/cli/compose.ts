@@ -190,12 +190,14 @@ async function begin(
     session: opened.id,
     initial,
     redact: secrets.redactValue,
+    settled: secrets.settled,
     listeners: options.listeners,
   });
   const site = {
     forks: forkLogs(opened.at, {
       clock: options.fixed?.clock ?? systemClock,
       redact: secrets.redactValue,
+      settled: secrets.settled,
       listeners: options.listeners,
     }),
     onKey: secrets.add,

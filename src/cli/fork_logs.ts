@@ -10,7 +10,7 @@ import type { SessionStore } from "./session_store.ts";
 /** What is recorded is redacted and told as that of the session itself. */
 export function forkLogs(
   { store, anchor }: Pick<SessionStore, "store" | "anchor">,
-  parts: Pick<RecorderParts, "clock" | "redact" | "listeners">,
+  parts: Pick<RecorderParts, "clock" | "redact" | "settled" | "listeners">,
 ): ForkLogs {
   return {
     async create(session, tell): Promise<ForkLog> {

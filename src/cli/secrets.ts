@@ -1,6 +1,6 @@
 // What is redacted in a session: known at the start from policy and environment, and grows with every key that is read.
 import type { Policy } from "../core/policy.ts";
-import { redactText, redactValue } from "../core/redact.ts";
+import { redactText, redactValue, settledLength } from "../core/redact.ts";
 import { makeRedactor } from "../load/redactor.ts";
 import type { Context } from "./command.ts";
 import type { Output } from "./output.ts";
@@ -10,6 +10,8 @@ export type Secrets = {
   add(key: string): void;
   redact(text: string): string;
   redactValue<T>(value: T): T;
+  /** How much of a text that is still growing can be redacted by itself. */
+  settled(text: string): number;
 };
 
 export function collectSecrets(
@@ -32,6 +34,7 @@ export function collectSecrets(
     },
     redact: (text) => redactText(redactor, text),
     redactValue: (value) => redactValue(redactor, value),
+    settled: (text) => settledLength(redactor, text),
   };
 }
 

@@ -13,6 +13,7 @@ import { emptyGateState, type GateState, reduceGates } from "./gate_state.ts";
 import { addCost } from "./price.ts";
 import { renderEnvironment, renderHeldBack } from "./prompt.ts";
 import { skillMarker } from "./skill.ts";
+import { neutralText } from "./text.ts";
 import { addUsage, type AssistantBlock, noUsage, type Usage } from "./message.ts";
 
 /** What the model is shown, in order; requests are rendered from it. */
@@ -187,7 +188,7 @@ export function reduce(state: SessionState, event: Event): SessionState {
         seq: event.seq,
         call: event.data.call,
         ok: event.data.ok,
-        content: event.data.result,
+        content: neutralText(event.data.result),
         ...(event.data.code === "denied" ? { denied: true } : {}),
       });
     case "tool.interrupted":

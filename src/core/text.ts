@@ -58,8 +58,8 @@ export function joinCut(head: string, tail: string, total: number): string {
 // Secrets are looked for when a text is recorded, after it was cut: a half of one would no longer be known as one.
 const longestToken = 1024;
 const blank = /\s/;
-const keyBegins = /-----BEGIN [A-Z ]*PRIVATE KEY-----/g;
-const keyEnds = /-----END [A-Z ]*PRIVATE KEY-----/g;
+const keyBegins = /-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----/g;
+const keyEnds = /-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----/g;
 
 /**
  * What may be shown of a text that ends at a cut: without the unbroken run of non-blank characters at its end, of which up
@@ -102,6 +102,9 @@ export function cutMark(count: number): string {
   return `\n[… ${count} characters cut …]\n`;
 }
 
+/** Splits a text at its marks, which stay in between. */
+export const cutMarks = /(\n\[… \d+ characters cut …\]\n)/;
+
 /** No cutMark is longer. */
 export const longestCutMark = cutMark(Number.MAX_SAFE_INTEGER).length;
 
@@ -126,15 +129,27 @@ export function dropHidden(text: string): string {
   return text.replace(hidden, "");
 }
 
+// What steers a terminal or turns text around, or hides letters in tags; a carriage return is a line end's only before a newline.
+// Joiners and marks without width stay: whole scripts are written with them.
+const steering =
+  /\r(?!\n)|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u206f\u{e0000}-\u{e007f}]/gu;
+
+/** What others wrote, for a model: it shows what it is, also where it would steer a terminal or be read in another order. */
+export function neutralText(text: string): string {
+  return text.replace(steering, visible);
+}
+
 /** Text that is safe to print: control and direction characters become visible escapes; tab and newline stay. */
 export function escapeTerminal(text: string): string {
-  return text.replace(hidden, (c) => {
-    const code = c.codePointAt(0) ?? 0;
-    if (code > 0xffff) return `\\u{${code.toString(16)}}`;
-    return code < 0x100
-      ? `\\x${code.toString(16).padStart(2, "0")}`
-      : `\\u${code.toString(16).padStart(4, "0")}`;
-  });
+  return text.replace(hidden, visible);
+}
+
+function visible(c: string): string {
+  const code = c.codePointAt(0) ?? 0;
+  if (code > 0xffff) return `\\u{${code.toString(16)}}`;
+  return code < 0x100
+    ? `\\x${code.toString(16).padStart(2, "0")}`
+    : `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
 /** Like escapeTerminal, on one line. */

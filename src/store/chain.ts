@@ -2,17 +2,18 @@
 import { sha256 } from "../disk/sha256.ts";
 import type { Draft, Event } from "../core/event.ts";
 import { firstHash } from "../core/session.ts";
+import { escapeJson } from "../core/text.ts";
 import type { Sealed } from "./store.ts";
 
 const seal = ',"hash":"';
 const newline = 0x0a;
 const closing = Buffer.from('"}');
 
-/** The line (newline included) and the event for a draft that follows `seq` and `prev`. */
+/** The line (newline included; safe to print) and the event for a draft that follows `seq` and `prev`. */
 export function sealEvent(draft: Draft, seq: number, prev: string): Sealed {
   const { ts, session, turn, type, data } = draft;
   const open = { seq, ts, session, ...(turn === undefined ? {} : { turn }), type, data, prev };
-  const body = Buffer.from(JSON.stringify(open).slice(0, -1), "utf8");
+  const body = Buffer.from(escapeJson(JSON.stringify(open)).slice(0, -1), "utf8");
   const hash = sha256(body);
   const line = Buffer.concat([body, Buffer.from(`${seal}${hash}"}\n`, "utf8")]);
   return { line, event: { ...open, hash } as unknown as Event };
