@@ -19,7 +19,8 @@ import type { Denial, EventData, StopReason } from "../core/event.ts";
 import { type ModelReply, type ModelRequest, noUsage, type Usage } from "../core/message.ts";
 import { unreported } from "../core/gate_state.ts";
 import { modelInForce } from "../core/model_choice.ts";
-import { finalText, type SessionState } from "../core/session.ts";
+import type { SessionState } from "../core/session.ts";
+import { finalText } from "../core/transcript.ts";
 
 export type TurnEnd = {
   readonly stop: StopReason;

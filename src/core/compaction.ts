@@ -3,7 +3,7 @@ import { estimateTokens } from "./budget.ts";
 import type { EventData } from "./event.ts";
 import type { GateState } from "./gate_state.ts";
 import type { CallBlock, Json } from "./message.ts";
-import type { Entry, Placed } from "./session.ts";
+import type { Entry, Placed } from "./transcript.ts";
 import { skillMarker } from "./skill.ts";
 import { afterCut, beforeCut, canonicalJson, capText, escapeFence } from "./text.ts";
 

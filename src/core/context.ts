@@ -4,7 +4,8 @@ import { corrected, estimateTokens } from "./budget.ts";
 import { entryTokens } from "./compaction.ts";
 import { type Tokens, totalTokens } from "./event.ts";
 import type { CallBlock, Message, ModelRequest, ResultBlock, TextBlock, ToolDefinition } from "./message.ts";
-import type { Entry, SessionState } from "./session.ts";
+import type { SessionState } from "./session.ts";
+import type { Entry } from "./transcript.ts";
 import { canonicalJson, escapeFence } from "./text.ts";
 
 /** The stable part: fixed from one request to the next, so that providers keep it. */

@@ -1,7 +1,7 @@
 // Every event that a session's log may hold. A new event is one line here; the compiler then points at the reducer.
 import type { Cause, Effect, Risk } from "./decision.ts";
 import type { Args, AssistantBlock, Json, ReplyStop, Usage } from "./message.ts";
-import type { Entry } from "./session.ts";
+import type { Entry } from "./transcript.ts";
 
 export type TriggerKind = "policy" | "explicit" | "pattern" | "model";
 export type Trigger = {

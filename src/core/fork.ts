@@ -2,7 +2,8 @@
 // session around it is shown of its end.
 import type { EventData, StopReason, Trigger } from "./event.ts";
 import type { AssistantBlock, ToolCall } from "./message.ts";
-import { type Entry, finalText, type SessionState } from "./session.ts";
+import type { SessionState } from "./session.ts";
+import { type Entry, finalText } from "./transcript.ts";
 import { attribute, type SkillMeta } from "./skill.ts";
 import { canonicalJson, capText } from "./text.ts";
 

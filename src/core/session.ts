@@ -12,30 +12,9 @@ import {
 import { emptyGateState, type GateState, reduceGates } from "./gate_state.ts";
 import { addCost } from "./price.ts";
 import { renderEnvironment, renderHeldBack } from "./prompt.ts";
-import { skillMarker } from "./skill.ts";
+import { interruptedText, type Placed, type ResultEntry, withMarkers, withoutForce } from "./transcript.ts";
 import { neutralText } from "./text.ts";
-import { addUsage, type AssistantBlock, noUsage, type Usage } from "./message.ts";
-
-/** What the model is shown, in order; requests are rendered from it. */
-export type Entry =
-  | { readonly kind: "user" | "environment"; readonly text: string }
-  | { readonly kind: "skill"; readonly name: string; readonly text: string; readonly live: boolean }
-  /** What stands for something that is shown no more: a skill that has ended, or, after a compaction, what was before it. */
-  | { readonly kind: "note"; readonly of: "ended" | "summary" | "refused" | "gates"; readonly text: string }
-  | { readonly kind: "assistant"; readonly content: readonly AssistantBlock[] }
-  | ResultEntry;
-/** With the seq of the event that it comes from. */
-export type Placed = Entry & { readonly seq: number };
-type ResultEntry = {
-  readonly kind: "result";
-  readonly call: string;
-  readonly ok: boolean;
-  readonly content: string;
-  /** The call was refused. */
-  readonly denied?: true;
-  /** Characters that a compaction cut out. */
-  readonly cut?: number;
-};
+import { addUsage, noUsage, type Usage } from "./message.ts";
 
 export type ActiveSkill = {
   readonly name: string;
@@ -159,7 +138,8 @@ export function reduce(state: SessionState, event: Event): SessionState {
       return loadSkill(next, event.data, event.seq);
     case "skill.unloaded":
       return {
-        ...endSkill(next, event.data.name),
+        ...next,
+        transcript: withoutForce(state.transcript, event.data.name),
         active: state.active.filter((s) => s.name !== event.data.name),
       };
     case "skill.completed":
@@ -196,9 +176,7 @@ export function reduce(state: SessionState, event: Event): SessionState {
         seq: event.seq,
         call: event.data.call,
         ok: false,
-        content: event.data.started
-          ? "[interrupted: the call was running when the session ended; whether it had an effect is not known]"
-          : "[interrupted: the call was not started]",
+        content: interruptedText(event.data.started),
       });
     case "gate.blocked":
       return holdBack(next, event.data, event.seq);
@@ -237,9 +215,7 @@ function resume(state: SessionState, facts: SessionFacts): SessionState {
 
 function startTurn(state: SessionState, content: string, seq: number): SessionState {
   // From the first request of a turn on, a body whose skill has ended is a marker: never a body without its bound.
-  const transcript = state.transcript.map((e): Placed =>
-    e.kind === "skill" && !e.live ? { kind: "note", of: "ended", seq: e.seq, text: skillMarker(e.name) } : e
-  );
+  const transcript = withMarkers(state.transcript);
   const environment = state.facts === undefined ? "" : renderEnvironment(state.facts);
   const news = environment === state.environment ? state.catalogNews : [environment, ...state.catalogNews];
   const shown = news.map((text): Placed => ({ kind: "environment", seq, text }));
@@ -283,7 +259,7 @@ function loadSkill(state: SessionState, data: EventData["skill.loaded"], seq: nu
     : state.active.map((s) => (s.name === data.name ? skill : s));
   const shown = data.body !== "" && !forced;
   const transcript = shown
-    ? [...endSkill(state, data.name).transcript, {
+    ? [...withoutForce(state.transcript, data.name), {
       kind: "skill" as const,
       seq,
       name: data.name,
@@ -301,14 +277,6 @@ function holdBack(state: SessionState, data: EventData["gate.blocked"], seq: num
     : [];
   const turn = { ...state.turn, blocked: [...state.turn.blocked, data] };
   return { ...state, turn, transcript: [...state.transcript, ...shown] };
-}
-
-function endSkill(state: SessionState, name: string): SessionState {
-  if (!state.transcript.some((e) => e.kind === "skill" && e.name === name && e.live)) return state;
-  const transcript = state.transcript.map((e): Placed =>
-    e.kind === "skill" && e.name === name ? { ...e, live: false } : e
-  );
-  return { ...state, transcript };
 }
 
 function completeSkill(state: SessionState, data: EventData["skill.completed"]): SessionState {
@@ -423,11 +391,4 @@ function endTurn(state: SessionState): SessionState {
     active: state.active.map((s) => ({ ...s, bounding: s.boundingBetweenTurns })),
     turn: { ...state.turn, open: false, awaiting: [] },
   };
-}
-
-/** The text of the newest assistant message; empty when it has none. */
-export function finalText(state: { readonly transcript: readonly Entry[] }): string {
-  const last = state.transcript.findLast((e) => e.kind === "assistant");
-  if (last?.kind !== "assistant") return "";
-  return last.content.flatMap((b) => (b.type === "text" ? [b.text] : [])).join("");
 }

@@ -1,7 +1,7 @@
 // The request for a summary: the part of a conversation that it shall stand for, as data inside one message, without tools.
 import { estimateTokens } from "./budget.ts";
 import type { AssistantBlock, Json, ModelRequest } from "./message.ts";
-import type { Entry } from "./session.ts";
+import type { Entry } from "./transcript.ts";
 import { canonicalJson, capText, escapeFence } from "./text.ts";
 
 const instructions =

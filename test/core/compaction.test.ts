@@ -5,7 +5,8 @@ import { compactTranscript, entryTokens, planCompaction } from "../../src/core/c
 import { toMessages } from "../../src/core/context.ts";
 import type { Event } from "../../src/core/event.ts";
 import { type AssistantBlock, type Message, noUsage } from "../../src/core/message.ts";
-import { emptySession, type Placed, reduce, type SessionState } from "../../src/core/session.ts";
+import { emptySession, reduce, type SessionState } from "../../src/core/session.ts";
+import type { Placed } from "../../src/core/transcript.ts";
 import { skillMarker } from "../../src/core/skill.ts";
 import { tries } from "./decide_generators.ts";
 import { type EventList, eventList, sessionFacts } from "./session_events.ts";

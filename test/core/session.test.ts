@@ -5,7 +5,8 @@ import { toMessages } from "../../src/core/context.ts";
 import type { Answer, Event, EventData, Trigger, TriggerKind } from "../../src/core/event.ts";
 import { type CallBlock, type Message, noUsage } from "../../src/core/message.ts";
 import { renderEnvironment } from "../../src/core/prompt.ts";
-import { emptySession, type Entry, finalText, reduce, type SessionState } from "../../src/core/session.ts";
+import { emptySession, reduce, type SessionState } from "../../src/core/session.ts";
+import { type Entry, finalText } from "../../src/core/transcript.ts";
 import { tries } from "./decide_generators.ts";
 import { type EventList, eventList, noTokens, sessionFacts } from "./session_events.ts";
 

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { describe, test } from "bun:test";
 import { estimateTokens } from "../../src/core/budget.ts";
-import type { Entry } from "../../src/core/session.ts";
+import type { Entry } from "../../src/core/transcript.ts";
 import { summaryOf, summaryRequest } from "../../src/core/summary.ts";
 
 const entries: readonly Entry[] = [
