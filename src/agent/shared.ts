@@ -2,7 +2,7 @@
 import type { Agent } from "./agent.ts";
 import { limitStop, type Stop } from "./stop.ts";
 import { addUsage, type Usage } from "../core/message.ts";
-import type { GateState } from "../core/gate_state.ts";
+import type { GateState, Mark } from "../core/gate_state.ts";
 import { addCost } from "../core/price.ts";
 import type { ActiveSkill } from "../core/session.ts";
 
@@ -11,20 +11,30 @@ export function gatesNow(agent: Agent): GateState {
   return (agent.parent ?? agent).recorder.state.gates;
 }
 
-/** The same with that evidence alone whose results were in the request that is being answered. */
+/**
+ * The same with that evidence alone whose results were, whole, in the request that is being answered. Of what was taken out to make
+ * room `nearly` says so.
+ */
 export function seenGates(agent: Agent): GateState {
   const gates = gatesNow(agent);
   const { requestSeq, transcript, gates: own } = agent.recorder.state;
-  const isSeen = (name: string, mark: { readonly call: string; readonly seq: number }) => {
-    if (agent.parent === undefined) return mark.seq < requestSeq;
-    // What was gathered outside counts where the fork was shown the result.
-    const here = own.marks[name];
-    if (here?.call === mark.call) return here.seq < requestSeq;
-    return transcript.some((e) => e.kind === "result" && e.call === mark.call && e.seq < requestSeq);
-  };
-  const marks = Object.fromEntries(Object.entries(gates.marks).filter(([name, m]) => isSeen(name, m)));
-  return { ...gates, marks };
+  const marks: Record<string, Mark> = {};
+  const nearly = { ...gates.nearly };
+  for (const [name, mark] of Object.entries(gates.marks)) {
+    // Here: recorded in this session, by its own calls or those of its forks. What a session around it gathered counts where the
+    // fork was shown the result.
+    const here = agent.parent === undefined ? mark : own.marks[name];
+    const { seq } = here?.call === mark.call ? here : { seq: undefined };
+    const shown = transcript.find((e) =>
+      e.kind === "result" && (seq === undefined ? e.call === mark.call : e.seq === seq)
+    );
+    if (shown?.kind === "result" && shown.cut === undefined && shown.seq < requestSeq) marks[name] = mark;
+    else if (seq !== undefined && seq < requestSeq) nearly[name] = { call: mark.call, why: noLongerShown };
+  }
+  return { ...gates, marks, nearly };
 }
+const noLongerShown =
+  "its result is not in the request any more, or not whole: make the call again, for less at once";
 
 /** The active skills of the sessions around a fork, the outermost first; they bound it as they bound them. */
 export function outerSkills({ parent }: Agent): readonly (readonly ActiveSkill[])[] {

@@ -6,7 +6,7 @@ import type { ForkRun } from "./fork.ts";
 import { seenGates } from "./shared.ts";
 import type { TurnHooks } from "./tool_call.ts";
 import { forkResult } from "../core/fork.ts";
-import { evidenceCalls, missingEvidence } from "../core/gate.ts";
+import { evidenceCalls, missingEvidence, showEvidence } from "../core/gate.ts";
 import { type GateState, unreported } from "../core/gate_state.ts";
 import type { Gate } from "../core/policy.ts";
 import { foundText, searchSkills } from "../core/skill_search.ts";
@@ -102,7 +102,7 @@ async function complete(agent: Agent, report: Report, signal: AbortSignal): Prom
 }
 
 function evidenceMissing(gates: readonly Gate[], seen: GateState, tree: string | undefined): ToolOutcome {
-  const missing = gates.map((gate) => missingEvidence(gate, seen, tree).map((rule) => rule.text).join(", "));
+  const missing = gates.map((gate) => missingEvidence(gate, seen, tree).map(showEvidence).join(", "));
   return {
     ok: false,
     code: "evidence_missing",

@@ -112,7 +112,8 @@ function gateNote(gates: GateState, to: number): readonly Placed[] {
   });
   const lines = [...marks, ...verdicts];
   if (lines.length === 0) return [];
-  const head = "What was recorded for gates before this point; what changed since may have made it stale.";
+  const head =
+    "What was recorded for gates before this point; what changed since may have made it stale. A verdict that is still to be given needs evidence that is shown whole.";
   const text = `<gates>\n${head}\n${escapeFence(lines.join("\n"))}\n</gates>`;
   return [{ kind: "note", of: "gates", seq: to, text }];
 }

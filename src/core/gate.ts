@@ -9,9 +9,10 @@ import { type GateState, type Given, isFresh } from "./gate_state.ts";
 import type { Gate } from "./policy.ts";
 import type { Rule } from "./rule.ts";
 
+/** `why`: what was wrong with what came nearest. */
+type MissingEvidence = { readonly kind: "evidence"; readonly rule: Rule; readonly why?: string };
 export type Missing =
-  /** `why`: what was wrong with what came nearest. */
-  | { readonly kind: "evidence"; readonly rule: Rule; readonly why?: string }
+  | MissingEvidence
   | { readonly kind: "verdict"; readonly gate: Gate }
   /** The gated command is not the only one in its text. */
   | { readonly kind: "compound" };
@@ -21,7 +22,7 @@ export type GateBlock = { readonly gate: Gate; readonly missing: readonly Missin
 export function showMissing(missing: Missing): string {
   switch (missing.kind) {
     case "evidence":
-      return `evidence missing: ${missing.rule.text}${missing.why === undefined ? "" : ` (${missing.why})`}`;
+      return `evidence missing: ${showEvidence(missing)}`;
     case "verdict": {
       const { skill, verdict = [], by, evidence } = missing.gate;
       const maker = by === "fork" ? ", by a fork of the skill" : "";
@@ -31,6 +32,11 @@ export function showMissing(missing: Missing): string {
     case "compound":
       return "gate_compound: the gated command must be the only one in its text";
   }
+}
+
+/** The pattern, and what was wrong with what came nearest. */
+export function showEvidence({ rule, why }: MissingEvidence): string {
+  return why === undefined ? rule.text : `${rule.text} (${why})`;
 }
 
 /** Gates whose `before` patterns reach this call; as deep as deny rules look. */
@@ -74,9 +80,13 @@ export function failedFinish(gates: readonly Gate[], state: GateState): Gate | u
   return gates.find((gate) => gate.finish !== undefined && newestVerdict(gate, state)?.outcome === "FAIL");
 }
 
-/** Evidence of this gate that is not there or does not count any more, as rules. */
-export function missingEvidence(gate: Gate, state: GateState, tree?: string): readonly Rule[] {
-  return gate.evidence.filter((_, index) => !isThere(gate, state, index, tree));
+/** Evidence of this gate that is not there or does not count any more. */
+export function missingEvidence(gate: Gate, state: GateState, tree?: string): readonly MissingEvidence[] {
+  return gate.evidence.flatMap((rule, index): MissingEvidence[] => {
+    if (isThere(gate, state, index, tree)) return [];
+    const why = whyMissing(gate, state, index, tree);
+    return [{ kind: "evidence", rule, ...(why === undefined ? {} : { why }) }];
+  });
 }
 
 /** The calls on which this gate's evidence rests, in the order of its patterns. */
@@ -102,11 +112,7 @@ export function usesUp(outcome: { readonly ok: boolean; readonly unknown?: true 
 }
 
 function missingFor(gate: Gate, state: GateState, tree: string | undefined): readonly Missing[] {
-  const missing = gate.evidence.flatMap((rule, index): Missing[] => {
-    if (isThere(gate, state, index, tree)) return [];
-    const why = whyMissing(gate, state, index, tree);
-    return [{ kind: "evidence", rule, ...(why === undefined ? {} : { why }) }];
-  });
+  const missing: Missing[] = [...missingEvidence(gate, state, tree)];
   if (gate.verdict === undefined || gate.skill === undefined) return missing;
   const newest = newestVerdict(gate, state);
   if (

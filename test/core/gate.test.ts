@@ -199,7 +199,7 @@ test("gateBlocks() says what is missing, gateVotes() makes it a deny", () => {
   ];
   const blocks = gateBlocks([gate], state, merge, root);
   assertEquals(blocks.map((b) => b.missing.map((m) => m.kind)), [["evidence", "verdict"]]);
-  assertEquals(missingEvidence(gate, state), [gate.evidence[1]!]);
+  assertEquals(missingEvidence(gate, state), [{ kind: "evidence", rule: gate.evidence[1]! }]);
   assertEquals(gateVotes(blocks), [
     { by: "gate", effect: "deny", gate: "merge", layer: "user", at: gate.at, missing },
   ]);
