@@ -23,7 +23,7 @@ export const verbs: readonly Verb[] = [
   },
   {
     name: "skill",
-    usage: "skill list|find|show|trigger|lint|run",
+    usage: "skill list|find|show|trigger|pin|lint|run",
     summary: "see and use skills",
     load: async () => (await import("./commands/skill.ts")).skill,
   },

@@ -1,4 +1,4 @@
-// `writ skill list|find|show|pin|run`: what skills there are, what one says, and running one.
+// `writ skill list|find|show|trigger|pin|lint|run`: what skills there are, what one says, and running one.
 import { unavailable } from "../../core/catalog.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { showPosition } from "../../core/problem.ts";
