@@ -1,23 +1,21 @@
 // One tool call on its way: requested → checked → decided → approved → run → result. Each step records what it did.
 import type { Agent } from "./agent.ts";
-import { answerFor, asksAlways, type Resolved, type Waiting } from "./approval.ts";
+import { answerFor, type Resolved, type Waiting } from "./approval.ts";
+import { mayReach, mayRead, siteOf, standingFor } from "./call_site.ts";
 import type { ForkRequest, ForkRun } from "./fork.ts";
 import { type EndMarks, isGated, openBlockedGates, treeFor, watchCall } from "./gate_watch.ts";
 import { skillDesk } from "./skill_desk.ts";
-import { fileFacts, hostFacts, inspectCall, inspectOffline } from "./inspect.ts";
+import { inspectCall, inspectOffline } from "./inspect.ts";
 import { identityOf } from "./offered.ts";
 import { LogFailure, type Tool, type ToolContext, type ToolOutcome } from "./ports.ts";
-import { gatesNow, outerSkills } from "./shared.ts";
-import { standingOf } from "./standing.ts";
-import { decide, type Standing } from "../core/decide.ts";
-import { reasonOf, showCause } from "../core/decision.ts";
-import { explain, type Explanation, refusalText } from "../core/explain.ts";
-import type { Facts, HostFact } from "../core/facts.ts";
+import { refusal } from "./refusal.ts";
+import { decide } from "../core/decide.ts";
+import { showCause } from "../core/decision.ts";
+import { explain } from "../core/explain.ts";
+import type { Facts } from "../core/facts.ts";
 import { gateVotes } from "../core/gate.ts";
-import { coveringGrant } from "../core/grant.ts";
 import type { CallBlock, ToolCall } from "../core/message.ts";
-import { nearMisses } from "../core/near_miss.ts";
-import { byteLength, capText, wildcard } from "../core/text.ts";
+import { byteLength, capText } from "../core/text.ts";
 import { messageOf } from "../core/thrown.ts";
 
 /** Characters of a result that the model sees, whatever the tool's own caps. */
@@ -196,55 +194,6 @@ async function factsOf(agent: Agent, call: ToolCall, tool: Tool, signal: AbortSi
   return await inspectCall(tool, call.args, { ...siteOf(agent), place: agent.place, signal, effectOf });
 }
 
-function siteOf(agent: Agent): { readonly mode: Facts["mode"]; readonly sourcedBy: Facts["sourcedBy"] } {
-  return { mode: agent.mode, sourcedBy: sourcesOf(agent) };
-}
-
-function sourcesOf(agent: Agent): Facts["sourcedBy"] {
-  const active = [...outerSkills(agent).flat(), ...agent.recorder.state.active];
-  return [...new Set(active.map((s) => `skill:${s.name}`))];
-}
-
-function standingFor(agent: Agent, facts: Facts, tree?: string): Standing {
-  const { policy, allowedTool } = agent;
-  const { active } = agent.recorder.state;
-  const [outer, gates] = [outerSkills(agent), gatesNow(agent)];
-  const content = tree === undefined ? {} : { tree };
-  return standingOf({ policy, active, outer, gates, allowedTool, ...content }, facts);
-}
-
-// What the model is told lets it succeed at the next try: every cause, and what would be allowed.
-function refusal(
-  agent: Agent,
-  facts: Facts,
-  standing: Standing,
-  explanation: Explanation,
-  resolved: Resolved,
-): ToolOutcome {
-  const allowed = allowedRules(agent, facts);
-  // Where something or somebody forbids the call, a rule that nearly allows it is no help.
-  const near = explanation.effect === "ask" && resolved.answer?.by !== "user" && allowed.length > 0
-    ? nearMisses({
-      layers: agent.policy.layers,
-      facts,
-      standing,
-      home: agent.place.home,
-      effects: ["allow"],
-      most: 3,
-    })
-    : [];
-  const unattended = resolved.answer?.by === "non_interactive";
-  const content = refusalText(explanation, { unattended, allowed, nearMisses: near });
-  return { ok: false, code: "denied", content };
-}
-
-function allowedRules(agent: Agent, facts: Facts): readonly string[] {
-  const trusted = agent.policy.layers.filter((l) => l.name !== "project").flatMap((l) => l.rules);
-  return trusted
-    .filter((r) => r.effect === "allow" && r.tools.some((glob) => wildcard(glob, facts.tool)))
-    .map((r) => r.text).slice(0, 10);
-}
-
 function contextFor(agent: Agent, turn: TurnHooks, call: string): ToolContext {
   return {
     ...agent.place,
@@ -256,23 +205,6 @@ function contextFor(agent: Agent, turn: TurnHooks, call: string): ToolContext {
     shell: agent.shell,
     skills: skillDesk(agent, turn, call),
   };
-}
-
-// Tools that walk a tree touch files that no argument names: deny and ask rules of read_file hold for each of them.
-function mayRead(agent: Agent, path: string): boolean {
-  const facts = fileFacts(path, { mode: agent.mode, sourcedBy: [] });
-  const none = { root: agent.place.root, active: [], bounds: [], blocks: [] };
-  const verdict = decide(agent.policy.layers, facts, none);
-  return verdict.causes.every((c) => c.by !== "rule" || c.effect === "allow");
-}
-
-// Within a call nobody is asked: what would be asked counts as refused, save where a kept answer covers the host.
-function mayReach(agent: Agent, host: HostFact): { readonly allowed: boolean; readonly reason: string } {
-  const facts = hostFacts("fetch_url", host, siteOf(agent));
-  const verdict = decide(agent.policy.layers, facts, standingFor(agent, facts));
-  const kept = verdict.effect === "ask" && !asksAlways(agent, verdict) &&
-    coveringGrant(agent.grants, facts) !== undefined;
-  return { allowed: verdict.effect === "allow" || kept, reason: reasonOf(verdict) };
 }
 
 function complete(
