@@ -5,7 +5,7 @@ import type { GateState } from "./gate_state.ts";
 import type { CallBlock, Json } from "./message.ts";
 import type { Entry, Placed } from "./transcript.ts";
 import { skillMarker } from "./skill.ts";
-import { afterCut, beforeCut, canonicalJson, capText, escapeFence } from "./text.ts";
+import { afterCut, beforeCut, canonicalJson, capText, escapeFence, keepOpen } from "./text.ts";
 
 /** Characters that stay of a result that is cut; a shorter one than `worthCutting` is left whole. */
 const keptOfResult = 1000;
@@ -97,12 +97,11 @@ function refusalTexts(before: readonly Placed[]): readonly string[] {
     if (e.kind !== "result" || e.denied !== true) return [];
     const call = calls.find((c) => c.id === e.call);
     const args = capText(canonicalJson(call?.input ?? {}), longestArgs).text;
-    const inside = `${args}\n${e.content}`.replace(endOfRefusal, "&lt;$1");
+    // Nothing else is changed: a refusal names rules, and is told in the words of then.
+    const inside = keepOpen(`${args}\n${e.content}`, ["refused"]);
     return [`<refused tool="${attribute(call?.name ?? "")}">\n${inside}\n</refused>`];
   });
 }
-// Nothing else is changed: a refusal names rules, and is told in the words of then.
-const endOfRefusal = /<(\s*\/\s*refused)/gi;
 
 function gateNote(gates: GateState, to: number): readonly Placed[] {
   const marks = Object.entries(gates.marks).map(([mark, { call }]) => `evidence ${mark}: call ${call}`);

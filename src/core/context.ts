@@ -6,7 +6,7 @@ import { type Tokens, totalTokens } from "./event.ts";
 import type { CallBlock, Message, ModelRequest, ResultBlock, TextBlock, ToolDefinition } from "./message.ts";
 import type { SessionState } from "./session.ts";
 import type { Entry } from "./transcript.ts";
-import { canonicalJson, escapeFence } from "./text.ts";
+import { canonicalJson, escapeFence, keepOpen } from "./text.ts";
 
 /** The stable part: fixed from one request to the next, so that providers keep it. */
 export type StableText = {
@@ -42,7 +42,7 @@ export function buildContext(
   const forced = state.active.filter((s) => s.forced);
   const instructions = stable.instructions.map((i) =>
     `<instructions file="${escapeFence(i.path).replace(/"/g, "&quot;")}">\n${
-      i.text.replace(endOfInstructions, "&lt;$1")
+      keepOpen(i.text, ["instructions"])
     }\n</instructions>`
   );
   const system = [stable.identity, stable.catalog, ...instructions, ...forced.map((s) => s.body)]
@@ -77,8 +77,6 @@ export function buildContext(
     },
   };
 }
-
-const endOfInstructions = /<(\s*\/\s*instructions)/gi;
 
 function mapTokens(tokens: Tokens, map: (n: number) => number): Tokens {
   const { system, instructions, tools, catalog, skills, transcript } = tokens;

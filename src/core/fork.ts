@@ -5,7 +5,7 @@ import type { AssistantBlock, ToolCall } from "./message.ts";
 import type { SessionState } from "./session.ts";
 import { type Entry, finalText } from "./transcript.ts";
 import { attribute, type SkillMeta } from "./skill.ts";
-import { canonicalJson, capText } from "./text.ts";
+import { canonicalJson, capText, keepOpen } from "./text.ts";
 
 /** Characters of each message that a summary keeps. */
 const summaryCap = 20_000;
@@ -39,13 +39,10 @@ export function forkHistory(
 }
 
 function part(role: "user" | "assistant", text: string): string {
-  return `<${role}>\n${keepOpen(capText(text, summaryCap).text)}\n</${role}>`;
+  return `<${role}>\n${keepOpen(capText(text, summaryCap).text, fences)}\n</${role}>`;
 }
 
-// Nothing inside may end a fence early.
-function keepOpen(text: string): string {
-  return text.replace(/<(\s*\/\s*(?:conversation|user|assistant|fork)\b)/gi, "&lt;$1");
-}
+const fences = ["conversation", "user", "assistant", "fork"];
 
 // Without the seqs of this log: they would mean nothing in the fork's.
 function settledEntries({ transcript, turn }: SessionState): readonly Entry[] {
@@ -155,7 +152,7 @@ export function renderFork(end: ForkEnd): string {
   return [
     `<fork skill="${attribute(skill)}" session="${attribute(session)}" outcome="${attribute(outcome)}">`,
     "This skill ran in a conversation of its own; these are its last words.",
-    keepOpen(forkResult(end)),
+    keepOpen(forkResult(end), fences),
     "</fork>",
   ].join("\n");
 }

@@ -1,7 +1,7 @@
 // A skill: what its front matter says, where it comes from, and how its body is rendered for the model.
 import type { CommandTool } from "./command_tool.ts";
 import type { SkillTier } from "./policy.ts";
-import { dropHidden, escapeFence, type Pattern, wildcard } from "./text.ts";
+import { dropHidden, escapeFence, keepOpen, type Pattern, wildcard } from "./text.ts";
 import { builtinTool } from "./tool_names.ts";
 
 export type SkillMeta = {
@@ -201,10 +201,8 @@ function fill(body: string, argumentsText: string): string {
   const filled = body.replace(/^(?:[ \t]*\n)+/, "").trimEnd().replace(placeholder, () => (used = true, data));
   const text = used || data === "" ? filled : `${filled}\n\nArguments: ${data}`;
   // After filling, so that no mark can be pieced together from body and arguments.
-  return text.replace(closingMark, "&lt;$1");
+  return keepOpen(text, [fence]);
 }
-
-const closingMark = new RegExp(`<(\\s*/\\s*${fence})`, "gi");
 
 /** Stands in a finished skill's place, one line. */
 export function skillMarker(name: string): string {

@@ -168,6 +168,14 @@ export function escapeFence(text: string): string {
   return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
 
+/**
+ * Text inside fences of these names (letters) of which none can be ended by it, however the mark is spaced or cased. All else
+ * stays as it is.
+ */
+export function keepOpen(text: string, names: readonly string[]): string {
+  return text.replace(new RegExp(`<(\\s*/\\s*(?:${names.join("|")}))`, "gi"), "&lt;$1");
+}
+
 /** JSON with sorted members: equal values give equal text. */
 export function canonicalJson(value: Json): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value);

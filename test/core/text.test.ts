@@ -8,6 +8,7 @@ import {
   escapeJson,
   escapeLine,
   hasHiddenCharacters,
+  keepOpen,
 } from "../../src/core/text.ts";
 
 const long = "x".repeat(1500);
@@ -97,4 +98,16 @@ describe("a character that nobody sees is shown as an escape, or dropped", () =>
       assertEquals(JSON.parse(`"${json}"`), text);
     });
   }
+});
+
+describe("keepOpen() lets no text end a fence that it stands in", () => {
+  const rows: readonly (readonly [string, text: string, names: readonly string[], kept: string])[] = [
+    ["an end", "a</skill>b", ["skill"], "a&lt;/skill>b"],
+    ["one in other letters and with blanks", "< / SKILL >", ["skill"], "&lt; / SKILL >"],
+    ["one that is not closed", "</fork", ["user", "fork"], "&lt;/fork"],
+    ["a longer name", "</users>", ["user"], "&lt;/users>"],
+    ["each of them", "</a></b>", ["a", "b"], "&lt;/a>&lt;/b>"],
+    ["another fence", "</b> & <a>", ["a"], "</b> & <a>"],
+  ];
+  for (const [name, text, names, kept] of rows) test(name, () => assertEquals(keepOpen(text, names), kept));
 });
