@@ -242,10 +242,12 @@ function withNews(news: readonly string[], text: string): readonly string[] {
 
 function loadSkill(state: SessionState, data: EventData["skill.loaded"], seq: number): SessionState {
   const before = state.active.find((s) => s.name === data.name);
-  const forced = before?.forced ?? (data.trigger.kind === "policy" && data.trigger.gate === undefined);
+  const byPolicy = data.trigger.kind === "policy";
+  // One that was loaded before may come to be forced, when the policy changes.
+  const forced = before?.forced === true || (byPolicy && data.trigger.gate === undefined);
   const skill: ActiveSkill = {
     name: data.name,
-    trigger: before?.trigger === "policy" ? "policy" : data.trigger.kind,
+    trigger: forced || before?.trigger === "policy" ? "policy" : data.trigger.kind,
     scope: before?.scope === "session" ? "session" : data.scope,
     ...(data.allowedTools === undefined ? {} : { allowedTools: data.allowedTools }),
     bounding: (before?.bounding ?? false) || data.bounding,

@@ -519,6 +519,14 @@ describe("active skills", () => {
     assertEquals(log.state().transcript, [{ kind: "user", seq: 2, text: "go" }]);
   });
 
+  test("a skill that was loaded before is forced from then on when policy comes to force it", () => {
+    const log = eventList();
+    log.emit("skill.loaded", loaded("review", explicit, { scope: "session" }));
+    log.emit("skill.loaded", { ...forced, body: "" });
+    const [skill] = log.state().active;
+    assertEquals([skill?.forced, skill?.trigger, skill?.body], [true, "policy", "body of review"]);
+  });
+
   test("a skill that a gate loads is shown where it became active", () => {
     const log = eventList();
     log.emit("skill.loaded", loaded("review", { kind: "policy", gate: "g" }));
@@ -542,6 +550,23 @@ describe("active skills", () => {
     // A bound never ends before the skill does.
     assertEquals([review?.body, review?.bounding], ["new body", true]);
     assertEquals(log.state().recent, { review: 3, helper: 2 });
+  });
+
+  test("a marker says of a body whether its skill has ended or has a newer one", () => {
+    const log = eventList();
+    log.emit("skill.loaded", loaded("review", explicit));
+    log.emit("skill.loaded", loaded("helper", explicit));
+    log.emit("skill.loaded", loaded("review", explicit, { body: "new body" }));
+    log.emit("skill.unloaded", { name: "helper", reason: "turn_end" });
+    log.emit("user.message", { content: "next", actor: "user" });
+    assertEquals(
+      log.state().transcript.slice(0, 3).map((e) => e.kind === "note" || e.kind === "skill" ? e.text : ""),
+      [
+        '[an earlier text of the skill "review" stood here; the newer one is in force]',
+        '[skill "helper" has ended; its instructions are no longer in force]',
+        "new body",
+      ],
+    );
   });
 
   test("an outcome is kept with the skill that reported it, and for its gates", () => {
