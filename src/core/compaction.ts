@@ -4,7 +4,7 @@ import type { EventData } from "./event.ts";
 import type { GateState } from "./gate_state.ts";
 import type { CallBlock, Json } from "./message.ts";
 import type { Entry, Placed } from "./transcript.ts";
-import { skillMarker } from "./skill.ts";
+import { replacedMarker, skillMarker } from "./skill.ts";
 import { afterCut, beforeCut, canonicalJson, capText, escapeFence, keepOpen } from "./text.ts";
 
 /** Characters that stay of a result that is cut; a shorter one than `worthCutting` is left whole. */
@@ -77,7 +77,9 @@ function summaryText(summary: string): string {
 
 // Markers and refusals of an earlier compaction stay; each once.
 function notesOf(before: readonly Placed[], whole: readonly Placed[], to: number): readonly Placed[] {
-  const live = new Set(whole.flatMap((e) => e.kind === "skill" && e.live ? [skillMarker(e.name)] : []));
+  const live = new Set(
+    whole.flatMap((e) => e.kind === "skill" && e.live ? [skillMarker(e.name), replacedMarker(e.name)] : []),
+  );
   const ended = unique(before.flatMap((e) => {
     if (e.kind === "skill") return e.live ? [] : [skillMarker(e.name)];
     return e.kind === "note" && e.of === "ended" ? [e.text] : [];

@@ -204,6 +204,11 @@ function fill(body: string, argumentsText: string): string {
   return keepOpen(text, [fence]);
 }
 
+/** Stands in the place of a body that was loaded anew, one line. */
+export function replacedMarker(name: string): string {
+  return `[an earlier text of the skill "${attribute(name)}" stood here; the newer one is in force]`;
+}
+
 /** Stands in a finished skill's place, one line. */
 export function skillMarker(name: string): string {
   return `[skill "${attribute(name)}" has ended; its instructions are no longer in force]`;

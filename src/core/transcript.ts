@@ -1,6 +1,6 @@
 // What the model is shown, in order; requests are rendered from it.
 import type { AssistantBlock } from "./message.ts";
-import { skillMarker } from "./skill.ts";
+import { replacedMarker, skillMarker } from "./skill.ts";
 
 export type Entry =
   | { readonly kind: "user" | "environment"; readonly text: string }
@@ -32,8 +32,10 @@ export function withoutForce(transcript: readonly Placed[], name: string): reado
 
 /** Bodies that are in force no more, each as a marker. */
 export function withMarkers(transcript: readonly Placed[]): readonly Placed[] {
+  const live = new Set(transcript.flatMap((e) => e.kind === "skill" && e.live ? [e.name] : []));
+  const marker = (name: string) => live.has(name) ? replacedMarker(name) : skillMarker(name);
   return transcript.map((e): Placed =>
-    e.kind === "skill" && !e.live ? { kind: "note", of: "ended", seq: e.seq, text: skillMarker(e.name) } : e
+    e.kind === "skill" && !e.live ? { kind: "note", of: "ended", seq: e.seq, text: marker(e.name) } : e
   );
 }
 

@@ -117,6 +117,11 @@ const refused = [
     "entry 1 (mcp.x.y): `name` is not a word of letters, digits, `_` and `-`, at most 64",
   ],
   [
+    "a name that goes to the model as that of a server's tool",
+    tool({ name: "mcp__x__y" }),
+    "entry 1 (mcp__x__y): `name`: `mcp__x__y` reads as the tool of an MCP server",
+  ],
+  [
     "one name twice",
     `[${tool({}).slice(1, -1)},${tool({}).slice(1, -1)}]`,
     "entry 2 (t): `name`: `t` is there twice",
