@@ -6,6 +6,7 @@ import type { Answer, Draft, Event } from "../core/event.ts";
 import type { GrantRule } from "../core/grant_rule.ts";
 import type { Args, InputSchema, Json, ModelReply, ModelRequest, ToolCall } from "../core/message.ts";
 import type { Risk, Verdict } from "../core/decision.ts";
+import { messageOf } from "../core/thrown.ts";
 
 /** One provider. `reply` streams; it throws ModelFailure for anything that the outside world did wrong. */
 export type Model = {
@@ -211,6 +212,14 @@ export class LogFailure extends Error {
     super(message, { cause });
     this.name = "LogFailure";
     this.code = code;
+  }
+}
+
+/** A fault of our own, its cause, that no tool's result may hide: it ends the turn. */
+export class InternalFault extends Error {
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.name = "InternalFault";
   }
 }
 

@@ -1,8 +1,8 @@
 // What the skill tools may do: load a skill, take its outcome, read its files.
 import { activate, activationOf } from "./activate.ts";
 import type { Agent } from "./agent.ts";
-import type { SkillDesk, ToolOutcome } from "./ports.ts";
-import type { ForkRun } from "./fork.ts";
+import { InternalFault, LogFailure, type SkillDesk, type ToolOutcome } from "./ports.ts";
+import type { ForkRequest, ForkRun } from "./fork.ts";
 import { seenGates } from "./shared.ts";
 import type { TurnHooks } from "./tool_call.ts";
 import { forkResult } from "../core/fork.ts";
@@ -31,7 +31,7 @@ async function loadByModel(
   const skill = agent.catalog.get(name);
   if (skill === undefined || !skill.modelInvocable) return unknownSkill(agent, name);
   if (skill.mode === "fork") {
-    return forkOutcome(await turn.fork({ ...asked, skill, trigger: { kind: "model" } }));
+    return forkOutcome(await forkOf(turn, { ...asked, skill, trigger: { kind: "model" } }));
   }
   const request = { skill, trigger: { kind: "model" }, arguments: asked.arguments } as const;
   const result = await activate(agent, activationOf(agent, request));
@@ -41,6 +41,15 @@ async function loadByModel(
     content: `loaded skill "${name}" (${result.registeredTools} specialized tools registered)`,
     data: { skill: name, registeredTools: result.registeredTools },
   };
+}
+
+// Whatever is thrown out of a fork is no failure of the tool that asked for it.
+async function forkOf(turn: TurnHooks, request: ForkRequest): Promise<ForkRun> {
+  try {
+    return await turn.fork(request);
+  } catch (error) {
+    throw error instanceof LogFailure ? error : new InternalFault(error);
+  }
 }
 
 function forkOutcome(run: ForkRun): ToolOutcome {

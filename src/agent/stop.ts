@@ -1,7 +1,8 @@
 // Why a turn stops: limits, and what the faults of the outside world come to.
-import { LogFailure, ModelFailure } from "./ports.ts";
+import { InternalFault, LogFailure, ModelFailure } from "./ports.ts";
 import type { StopReason } from "../core/event.ts";
 import type { Policy } from "../core/policy.ts";
+import { messageOf } from "../core/thrown.ts";
 
 export type Stop = {
   readonly stop: StopReason;
@@ -59,5 +60,6 @@ export function stopFor(error: unknown, turn: {
 /** The log, or a fault of our own. */
 export function faultStop(error: unknown): Stop {
   if (error instanceof LogFailure) return { stop: "audit_error", message: error.message };
-  return { stop: "internal_error", message: error instanceof Error ? error.message : String(error), error };
+  const cause = error instanceof InternalFault ? error.cause : error;
+  return { stop: "internal_error", message: messageOf(cause), error: cause };
 }

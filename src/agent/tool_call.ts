@@ -7,7 +7,7 @@ import { type EndMarks, isGated, openBlockedGates, treeFor, watchCall } from "./
 import { skillDesk } from "./skill_desk.ts";
 import { inspectCall, inspectOffline } from "./inspect.ts";
 import { identityOf } from "./offered.ts";
-import { LogFailure, type Tool, type ToolContext, type ToolOutcome } from "./ports.ts";
+import { InternalFault, LogFailure, type Tool, type ToolContext, type ToolOutcome } from "./ports.ts";
 import { refusal } from "./refusal.ts";
 import { decide } from "../core/decide.ts";
 import { showCause } from "../core/decision.ts";
@@ -158,7 +158,7 @@ async function runTool(agent: Agent, turn: TurnHooks, call: ToolCall, tool: Tool
     return await tool.run(call.args, contextFor(agent, turn, call.id));
   } catch (error) {
     // A skill that is loaded, or runs as a fork, is recorded within the call.
-    if (error instanceof LogFailure) throw error;
+    if (error instanceof LogFailure || error instanceof InternalFault) throw error;
     const message = messageOf(error);
     return { ok: false, code: "tool_failed", content: `${call.tool} failed: ${message}`, unknown: true };
   }

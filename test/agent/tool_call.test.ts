@@ -3,7 +3,8 @@ import { assertEquals } from "@std/assert";
 import { describe, test } from "bun:test";
 import type { Agent } from "../../src/agent/agent.ts";
 import { repeatWatch, runCalls } from "../../src/agent/calls.ts";
-import type { Inspection, Tool } from "../../src/agent/ports.ts";
+import { type Inspection, LogFailure, type Tool } from "../../src/agent/ports.ts";
+import { stopFor } from "../../src/agent/stop.ts";
 import type { Risk } from "../../src/core/decision.ts";
 import { emptyGateState } from "../../src/core/gate_state.ts";
 import { layerOf } from "../support/rules.ts";
@@ -26,7 +27,11 @@ function toolOf(name: string, risk: Risk, said: string[], more: Partial<Tool> = 
   };
 }
 
-async function steps(make: (said: string[]) => readonly Tool[], names: readonly string[]) {
+async function steps(
+  make: (said: string[]) => readonly Tool[],
+  names: readonly string[],
+  fault: unknown = new Error("no fork here"),
+) {
   const said: string[] = [];
   const offered = make(said);
   const agent = {
@@ -47,6 +52,7 @@ async function steps(make: (said: string[]) => readonly Tool[], names: readonly 
       emit: () => {},
       sync: async () => {},
     },
+    catalog: { get: (name: string) => ({ name, mode: "fork", modelInvocable: true }), items: [] },
     checkArguments: () => [],
     clock: { elapsed: () => 0 },
     place: { root: "/ws" },
@@ -57,7 +63,7 @@ async function steps(make: (said: string[]) => readonly Tool[], names: readonly 
     signal: new AbortController().signal,
     offered,
     waiting: <T>(work: () => Promise<T>) => work(),
-    fork: () => Promise.reject(new Error("no fork here")),
+    fork: () => Promise.reject(fault),
   };
   const calls = names.map((name, i) => ({ type: "call" as const, id: `c${i}`, name, input: { n: i } }));
   await runCalls(agent, turn, calls as never, repeatWatch());
@@ -104,5 +110,41 @@ describe("runCalls() looks at a call", () => {
       "inspect fetch_url 0",
       "run fetch_url 0",
     ]);
+  });
+});
+
+describe("a call that throws", () => {
+  const loads = (said: string[]) => [
+    toolOf("load_skill", "read", said, { run: (_, at) => at.skills.load("review", "") }),
+  ];
+  const thrown = async (fault: unknown) => {
+    try {
+      await steps(loads, ["load_skill"], fault);
+    } catch (error) {
+      return error;
+    }
+  };
+  const { signal } = new AbortController();
+  const turn = { user: signal, deadline: signal, policy: { limits: {} } } as never;
+
+  test("ends the turn as an internal error when a fork that it asked for was at fault", async () => {
+    const fault = new TypeError("x is undefined");
+    assertEquals(stopFor(await thrown(fault), turn), {
+      stop: "internal_error",
+      message: "x is undefined",
+      error: fault,
+    });
+  });
+
+  test("ends the turn for the log when that could not be written in a fork", async () => {
+    const fault = new LogFailure("log_unwritable", "disk full");
+    assertEquals(stopFor(await thrown(fault), turn), { stop: "audit_error", message: "disk full" });
+  });
+
+  test("has a result like any other when its tool was at fault", async () => {
+    const broken = (said: string[]) => [
+      toolOf("read_file", "read", said, { run: () => Promise.reject(new Error("no eyes")) }),
+    ];
+    assertEquals(await steps(broken, ["read_file"]), ["inspect read_file 0"]);
   });
 });
