@@ -160,7 +160,7 @@ function whyMissing(
   if (mark.seq <= state.voidUpTo) return `call ${mark.call} was before the session was resumed`;
   return tree === undefined || mark.tree === undefined
     ? `call ${mark.call} is stale: something that may write or execute was started after it`
-    : `call ${mark.call} is stale: files or HEAD are not as they were; commit first, then gather`;
+    : `call ${mark.call} is stale: files, HEAD, branches or tags are not as they were; fetch and commit first, then gather`;
 }
 
 // A command that hides nothing and is gated itself may run others (`npx release`); nothing may stand beside it.

@@ -35,7 +35,7 @@ type Site = Pick<ToolContext, "root"> & {
 type Known = Map<string, { readonly state: string; readonly hash: string }>;
 
 /**
- * The commit of HEAD, every file that it holds, and every other file below the root that git does not ignore, by content. The index
+ * The commit of HEAD, where branches and tags point, every file that HEAD holds, and every other file below the root that git does not ignore, by content. The index
  * does not count, nor does anything that a setting, an attribute or a filter makes of a file: the bytes on disk are read.
  * Gives undefined, and never rejects, where the root is in no working tree, where there is too much, or too slowly.
  */
@@ -60,7 +60,8 @@ async function fingerprint(site: Site, caps: FingerprintCaps, known: Known, sign
   const { ok: _, ...how } = entered;
   const at = { root: site.root, ...how, maxOutput: longestList, signal };
   const head = await headOf(plainGit(at), site.root);
-  if (head === undefined) return undefined;
+  const refs = await refsOf(plainGit(at));
+  if (head === undefined || refs === undefined) return undefined;
   const lists = await Promise.all([
     head === "" ? [] : listed(plainGit(at), ["ls-tree", "-r", "-z", "--name-only", "HEAD"]),
     // Against an index that is empty everything is an other file: what was staged, or marked as unchanged, makes no difference.
@@ -80,7 +81,7 @@ async function fingerprint(site: Site, caps: FingerprintCaps, known: Known, sign
     for (const name of list) names.add(name);
   }
   const rest = { files: caps.files, bytes: caps.bytes };
-  const whole = createHash("sha256").update(`head ${head}\0`);
+  const whole = createHash("sha256").update(`head ${head}\0${refs}\0`);
   for (const name of [...names].sort()) {
     for (const path of name.endsWith("/") ? below(site.root, name, rest) : [name]) {
       if (--rest.files < 0) return undefined;
@@ -101,6 +102,19 @@ async function headOf(git: Git, root: string): Promise<string | undefined> {
   const id = head.stdout.trim();
   if (head.exit === 0 && /^[0-9a-f]{40,64}$/.test(id)) return id;
   return head.exit === 1 ? "" : undefined;
+}
+
+// What can be merged or pushed by its name: another commit behind the name is another content.
+async function refsOf(git: Git): Promise<string | undefined> {
+  const found = await git([
+    "for-each-ref",
+    "--sort=refname",
+    "--format=%(objectname) %(refname)",
+    "refs/heads",
+    "refs/remotes",
+    "refs/tags",
+  ]);
+  return found.exit !== 0 || found.cut ? undefined : found.stdout;
 }
 
 async function listed(git: Git, args: readonly string[]): Promise<readonly string[] | undefined> {

@@ -220,7 +220,8 @@ describe("gateBlocks() says why what was gathered does not count", () => {
   const evidence = (why: string) => `evidence missing: evidence[0]${why === "" ? "" : ` (call c1 ${why})`}`;
   const verdict =
     "verdict missing: complete_skill guardian with outcome PASS, in a reply after the one that asked for the evidence";
-  const changed = "is stale: files or HEAD are not as they were; commit first, then gather";
+  const changed =
+    "is stale: files, HEAD, branches or tags are not as they were; fetch and commit first, then gather";
   const order = "is stale: something that may write or execute was started after it";
   const voided = "was voided by the verdict after it";
   const used = "was used up";

@@ -142,7 +142,7 @@ const noVerdict =
 const compound = "gate_compound: the gated command must be the only one in its text";
 const near = (call: string, why: string) => ` (call ${call} is none: ${why})`;
 const stale = (call: string) =>
-  ` (call ${call} is stale: files or HEAD are not as they were; commit first, then gather)`;
+  ` (call ${call} is stale: files, HEAD, branches or tags are not as they were; fetch and commit first, then gather)`;
 
 /** The first attempt, which loads the guardian. */
 const first: Reply = [merge];

@@ -56,6 +56,7 @@ function repository(): void {
   write("sub/b.txt", "two\n");
   write(".gitignore", "*.log\n");
   commit();
+  git("branch", "other");
 }
 
 describe("the fingerprint", () => {
@@ -74,7 +75,18 @@ describe("the fingerprint", () => {
       symlinkSync("sub/b.txt", join(root, "a.txt"));
     }],
     ["a commit", true, () => commit()],
-    ["another branch at the same commit", false, () => git("checkout", "-q", "-b", "topic")],
+    ["another branch at the same commit", false, () => git("checkout", "-q", "other")],
+    ["a commit on another branch", true, () => {
+      git("checkout", "-q", "other");
+      commit();
+      git("checkout", "-q", "main");
+    }],
+    ["a branch that is new", true, () => git("branch", "topic")],
+    ["a branch that is gone", true, () => git("branch", "-D", "other")],
+    ["a branch of a remote that moved", true, () => git("update-ref", "refs/remotes/origin/x", "HEAD")],
+    ["a tag", true, () => git("tag", "v1")],
+    ["what is stashed besides", false, () => git("update-ref", "refs/stash", "HEAD")],
+    ["packed refs", false, () => git("pack-refs", "--all")],
     ["what is staged of a change", true, () => {
       write("a.txt", "two\n");
       git("add", "a.txt");
