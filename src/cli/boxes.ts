@@ -344,7 +344,9 @@ function toolsOf({ policy, surroundings }: BoxesOf): readonly string[] {
 
 function siteOf(settings: BoxesOf, ground: Ground, protect: readonly Protected[]): BoxSite {
   const { policy, surroundings } = settings;
-  const keys = [policy.model.apiKey, ...policy.skills.secrets.map((s) => s.source)].flatMap(fileOf);
+  const { model, skills, audit } = policy;
+  const sources = [model.apiKey, ...skills.secrets.map((s) => s.source), audit.key];
+  const keys = sources.flatMap((source) => source === undefined ? [] : fileOf(source));
   return {
     root: policy.root,
     home: realOr(surroundings.home),
