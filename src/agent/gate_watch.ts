@@ -2,7 +2,7 @@
 import type { Agent } from "./agent.ts";
 import type { ToolOutcome } from "./ports.ts";
 import { activateForGate } from "./gate_skills.ts";
-import { countsByStatus, type EvidenceClaims, evidenceClaims } from "../core/evidence.ts";
+import { countsByStatus, type EvidenceClaims, evidenceClaims, evidenceMark } from "../core/evidence.ts";
 import type { EventData } from "../core/event.ts";
 import { topParts } from "../core/covering.ts";
 import type { Facts } from "../core/facts.ts";
@@ -38,6 +38,10 @@ export function watchCall(agent: Agent, facts: Facts, signal: AbortSignal): Watc
     writableProgram: startsWritable(agent, facts),
   });
   const isEvidence = claims.marks.length > 0;
+  const rules = agent.policy.gates.flatMap((gate) =>
+    gate.evidence.filter((_, index) => claims.marks.includes(evidenceMark(gate, index)))
+  );
+  const byStatus = countsByStatus(facts, rules);
   let before: string | undefined, after: string | undefined;
   return {
     start: {
@@ -52,7 +56,7 @@ export function watchCall(agent: Agent, facts: Facts, signal: AbortSignal): Watc
       return done;
     },
     end: (outcome, partial) => ({
-      ...evidenceEnd(claims, outcome, flawOf(facts, partial, before !== after), before),
+      ...evidenceEnd(claims, outcome, flawOf(partial && !byStatus, before !== after), before),
       ...usedGates(gates, outcome),
     }),
   };
@@ -66,8 +70,8 @@ function startsWritable(agent: Agent, facts: Facts): boolean {
     agent.evidence.isWritable(program, typeof cwd === "string" ? cwd : agent.place.root);
 }
 
-function flawOf(facts: Facts, partial: boolean, changed: boolean): string | undefined {
-  if (partial && !countsByStatus(facts)) {
+function flawOf(partial: boolean, changed: boolean): string | undefined {
+  if (partial) {
     return "its result was empty or cut: ask for something that is there, and for less at once";
   }
   return changed

@@ -1,7 +1,7 @@
 // What one call is to the evidence patterns of gates: matched as narrowly as an allow rule, and more narrowly where a command
 // could end well without having checked anything.
 import { matchesCommand, needsNaming } from "./command.ts";
-import { isInner, isOperand, type PartSubject, restricts, topParts } from "./covering.ts";
+import { isInner, isOperand, type PartSubject, restricts, saysAll, topParts } from "./covering.ts";
 import { idleOptions } from "./evidence_options.ts";
 import type { Facts } from "./facts.ts";
 import type { Gate } from "./policy.ts";
@@ -40,9 +40,15 @@ export function evidenceClaims(gates: readonly Gate[], facts: Facts, site: Evide
   return { marks, nearly };
 }
 
-/** Whether a call counts by its exit status; the result of any other must be neither empty nor cut. */
-export function countsByStatus(facts: Facts): boolean {
-  return topParts(facts).length > 0;
+/**
+ * Whether a call that meets these rules counts by its exit status; the result of any other must be neither empty nor cut. A command
+ * that only reads has shown nothing when it is silent, save where each of the rules says all of its words.
+ */
+export function countsByStatus(facts: Facts, rules: readonly Rule[]): boolean {
+  const [top] = topParts(facts);
+  if (top === undefined) return false;
+  if (facts.tool !== "shell" || facts.risk !== "read") return true;
+  return !top.part.text.includes(">") && rules.every((rule) => saysAll(rule, top.part));
 }
 
 // Why the call is no evidence for the pattern, although that speaks of it.

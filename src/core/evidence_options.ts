@@ -84,7 +84,15 @@ const byProgram: Readonly<Record<string, Options>> = {
   flake8: { long: "select extend-ignore" },
   shellcheck: { short: "eV" },
   "golangci-lint": { long: "disable-all issues-exit-code new", short: "cnD" },
-  git: { long: "quiet no-patch", short: "qs" },
+  git: {
+    long:
+      "quiet no-patch diff-filter stat numstat shortstat dirstat cumulative summary compact-summary name-only " +
+      "name-status check raw output pickaxe-all pickaxe-regex find-object author committer since until after before " +
+      "max-count skip-to ignore-all-space ignore-space-change ignore-space-at-eol ignore-blank-lines " +
+      "ignore-matching-lines ignore-submodules ignore-cr-at-eol relative no-index word-diff-regex color-words " +
+      "first-parent merges no-merges min-parents max-parents format pretty",
+    short: "qsSGIXbwLn",
+  },
 };
 
 /** Whole options that only look like the beginning of one above. */
@@ -96,7 +104,27 @@ const harmless = new Set(["all", "test", "no"]);
  */
 export function idleOptions(argv: readonly string[]): readonly number[] {
   const tables = tablesOf(argv);
-  return argv.flatMap((word, at) => at > 0 && isIdle(word, argv[at + 1], tables) ? [at] : []);
+  const paths = new Set(pathWords(argv));
+  return argv.flatMap((word, at) =>
+    at > 0 && (paths.has(at) || isIdle(word, argv[at + 1], tables)) ? [at] : []
+  );
+}
+
+const looksAtPaths = new Set(["diff", "log", "show"]);
+
+// Words that make git show a part: what stands behind `--`, what only a path can be, and in a diff what stands beside a range.
+function pathWords(argv: readonly string[]): readonly number[] {
+  if (programName(argv[0] ?? "") !== "git" || !looksAtPaths.has(argv[1] ?? "")) return [];
+  const end = argv.indexOf("--");
+  const places = argv.map((_, at) => at).slice(2);
+  const front = places.filter((at) => (end < 0 || at < end) && argv[at]?.startsWith("-") === false);
+  const ranged = argv[1] === "diff" && front.some((at) => argv[at]?.includes("..") === true);
+  return places.filter((at) => {
+    const word = argv[at] ?? "";
+    if (end >= 0 && at > end) return true;
+    if (!front.includes(at)) return false;
+    return /^:|[*?[\]]/.test(word) || (argv[1] === "diff" && front.indexOf(at) >= (ranged ? 1 : 2));
+  });
 }
 
 // Of the program, and of the one that it runs, as in `npx jest` and `uv run pytest`.

@@ -102,7 +102,11 @@ function outcome(result: RunResult, timeoutMs: number, at: ToolContext): ToolOut
   const output = joined(result, at.shell.maxOutput);
   const end = badEnd(result, timeoutMs, advice);
   if (end !== undefined) return endedBadly(end, output, result);
-  return done(output === "" ? "[no output]" : output, { data: exitData(result) });
+  const partial = result.cut || output.trim() === "";
+  return done(output === "" ? "[no output]" : output, {
+    data: exitData(result),
+    ...(partial ? { partial } : {}),
+  });
 }
 
 function notStarted(

@@ -307,6 +307,21 @@ describe("evidenceClaims() takes one plain command whose exit status counts", ()
   });
 });
 
-test("countsByStatus() holds for what starts a command", () => {
-  assertEquals([run([part("bun test")]), facts("git_diff")].map(countsByStatus), [true, false]);
+test("countsByStatus() holds for what starts a command, and of one that reads for what the rule says whole", () => {
+  const whole = rule("user", "r", "allow", shell("git diff --exit-code"));
+  const wide = rule("user", "r", "allow", shell("git diff *"));
+  const read = run([part("git diff --exit-code")], { risk: "read" });
+  const silenced = run([{ ...part("git diff --exit-code"), text: "git diff --exit-code > /dev/null" }], {
+    risk: "read",
+  });
+  assertEquals(
+    [
+      countsByStatus(run([part("bun test")]), [wide]),
+      countsByStatus(facts("git_diff"), [whole]),
+      countsByStatus(read, [whole]),
+      countsByStatus(read, [whole, wide]),
+      countsByStatus(silenced, [whole]),
+    ],
+    [true, false, true, false, false],
+  );
 });
