@@ -8,6 +8,7 @@ import mcp from "./help/mcp.md" with { type: "text" };
 import policy from "./help/policy.md" with { type: "text" };
 import sandbox from "./help/sandbox.md" with { type: "text" };
 import scripts from "./help/scripts.md" with { type: "text" };
+import sessions from "./help/sessions.md" with { type: "text" };
 import skills from "./help/skills.md" with { type: "text" };
 import tools from "./help/tools.md" with { type: "text" };
 
@@ -29,6 +30,11 @@ export const helpTopics: readonly {
     text: context,
   },
   { name: "events", summary: "the session log and its events", text: events },
+  {
+    name: "sessions",
+    summary: "the record on disk: crashes, damage, checks, anchors, removal",
+    text: sessions,
+  },
   { name: "scripts", summary: "replies from a file instead of a model", text: scripts },
   { name: "exit-codes", summary: "what the exit codes mean", text: exitCodes },
 ];

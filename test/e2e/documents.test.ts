@@ -160,9 +160,37 @@ const table: { readonly [command: string]: How } = {
     run: async (m) => await afterRun(m, (id) => m.writ(["session", "show", id])),
     says: "turn ended: final",
   },
-  "writ session verify [ID]": {
-    run: async (m) => await afterRun(m, (id) => m.writ(["session", "verify", id])),
+  "writ session show ID --events": {
+    run: async (m) => await afterRun(m, (id) => m.writ(["session", "show", id, "--events"])),
+    says: '"session.started"',
+  },
+  "writ session resume ID": {
+    run: async (m) =>
+      await afterRun(m, (id) => m.writ(["session", "resume", id, ...laptop, ...review, "again"])),
+    says: "PASS",
+  },
+  "writ run --resume ID": {
+    run: async (m) =>
+      await afterRun(m, (id) => m.writ(["run", "--resume", id, ...laptop, ...review, "again"])),
+    says: "PASS",
+  },
+  "writ session repair ID": {
+    run: async (m) => await afterRun(m, (id) => m.writ(["session", "repair", id])),
+    says: "holds; nothing was done",
+  },
+  "writ session export ID": {
+    run: async (m) => await afterRun(m, (id) => m.writ(["session", "export", id])),
+    says: '"session.started"',
+  },
+  "writ session verify --dir FOLDER": {
+    run: async (m) => await afterRun(m, () => m.writ(["session", "verify", "--dir", m.sessions])),
     says: "consistent",
+  },
+  "writ session prune": {
+    run: async (m) => await afterRun(m, () => m.writ(["session", "prune", "--older-than", "90d"])),
+  },
+  "writ session prune --yes": {
+    run: async (m) => await afterRun(m, () => m.writ(["session", "prune", "--yes", "--older-than", "90d"])),
   },
   "writ demo": { run: (m) => m.writ(["demo"]), says: "log verified: consistent" },
   "writ __sandbox": { why: "is how Writ starts itself; see sandbox.test.ts" },
@@ -419,6 +447,8 @@ describe("help", () => {
         ["explain", ...laptop, "--message", "review this PR"],
         ["session", "list"],
         ["session", "verify", id],
+        ["session", "repair", id],
+        ["session", "prune", "--older-than", "90d"],
         ["demo"],
         ["help"],
         ["help", "policy"],

@@ -1,0 +1,58 @@
+// Faults from outside, on purpose, and what must hold all the same.
+//   scripts/faults [--nightly] [--seed N] [PART …]
+// Parts: kill (SIGKILL at any moment), disk (writes, syncs, opens and renames that fail, a disk that is full or read-only),
+// clock (time that jumps). A part whose tools are not there is skipped, with the reason. The last line is `N passed, N failed`.
+import process from "node:process";
+import { clockFaults } from "./faults_clock.ts";
+import { diskFaults } from "./faults_disk.ts";
+import { killFaults } from "./faults_kill.ts";
+
+/** What was tried under one name. */
+export type Finding =
+  | {
+    readonly name: string;
+    readonly tried: number;
+    readonly faults: readonly string[];
+    readonly note?: string;
+  }
+  | { readonly name: string; readonly skipped: string };
+export type FaultOptions = { readonly nightly: boolean; readonly seed: number };
+type Part = (options: FaultOptions) => AsyncIterable<Finding>;
+
+const parts: { readonly [name: string]: Part } = { kill: killFaults, disk: diskFaults, clock: clockFaults };
+
+const args = process.argv.slice(2);
+const seedAt = args.indexOf("--seed");
+const options: FaultOptions = {
+  nightly: args.includes("--nightly"),
+  seed: seedAt < 0 ? 1 : Number(args[seedAt + 1]),
+};
+const wanted = args.filter((a, i) => !a.startsWith("--") && (seedAt < 0 || i !== seedAt + 1));
+const unknown = wanted.filter((name) => parts[name] === undefined);
+if (unknown.length > 0 || !Number.isInteger(options.seed)) {
+  console.error(`usage: faults [--nightly] [--seed N] [${Object.keys(parts).join("|")} …]`);
+  process.exit(2);
+}
+let passed = 0;
+let failed = 0;
+for (const [name, part] of Object.entries(parts)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  for await (const finding of part(options)) {
+    if ("skipped" in finding) {
+      console.log(`skip ${name}: ${finding.name}: ${finding.skipped}`);
+      continue;
+    }
+    const ok = finding.faults.length === 0;
+    if (ok) passed++;
+    else failed++;
+    const note = finding.note === undefined ? "" : `, ${finding.note}`;
+    console.log(
+      `${
+        ok ? "ok  " : "FAIL"
+      } ${name}: ${finding.name}: ${finding.tried} tried, ${finding.faults.length} faults${note}`,
+    );
+    for (const fault of finding.faults.slice(0, 10)) console.log(`       ${fault}`);
+  }
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
