@@ -24,7 +24,7 @@ export type Sign = (
 
 export function signer(key: string): Sign {
   return ({ session, seq, hash }) =>
-    createHmac("sha256", key).update(`writ head 1\n${session}\n${seq}\n${hash}\n`).digest("hex");
+    createHmac("sha256", key).update(`writ-head 1\n${session}\n${seq}\n${hash}\n`).digest("hex");
 }
 
 export function isSigned(sign: Sign, head: Parameters<Sign>[0] & { readonly mac?: string }): boolean {
