@@ -8,7 +8,7 @@ const longestData = 65_536;
 
 /** `result` is of any shape; at most `cap` characters of it are kept, from its head and its tail. */
 export function outcomeOf(result: unknown, cap: number): ToolOutcome {
-  if (!isObject(result)) {
+  if (!isObject(result) || !(result["content"] === undefined || Array.isArray(result["content"]))) {
     return {
       ok: false,
       code: "bad_result",
