@@ -25,7 +25,8 @@ export type Activation = {
 export type ActivationResult =
   | { readonly ok: true; readonly registeredTools: number }
   | { readonly ok: false; readonly code: string; readonly message: string; readonly skipped?: Skipped };
-export type Skipped = { readonly bytes: number; readonly tokens: number; readonly cap: number };
+/** The cap is one of tokens where there are any, else one of bytes: of a file that was not read. */
+export type Skipped = { readonly bytes: number; readonly tokens?: number; readonly cap: number };
 
 /** What asks for a skill. */
 export type Asked = Pick<Activation, "skill" | "trigger" | "arguments">;

@@ -89,4 +89,9 @@ export type ReadSkill = {
 };
 export type SkillBodyResult =
   | ReadSkill
-  | { readonly ok: false; readonly code: string; readonly message: string };
+  | {
+    readonly ok: false;
+    readonly code: string;
+    readonly message: string;
+    readonly skipped?: { readonly bytes: number; readonly cap: number };
+  };

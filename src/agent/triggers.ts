@@ -56,7 +56,7 @@ export async function activateFor(
 type Refused = { readonly code: string; readonly message: string; readonly skipped?: Skipped };
 
 function refusedSkill({ code, message, skipped }: Refused): Stop {
-  if (skipped === undefined) return { stop: "skill_refused", message: `${code}: ${message}` };
+  if (skipped?.tokens === undefined) return { stop: "skill_refused", message: `${code}: ${message}` };
   return { ...limitStop("active_tokens", skipped.tokens, skipped.cap), message: `${code}: ${message}` };
 }
 

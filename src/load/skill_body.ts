@@ -28,6 +28,8 @@ export type BodyRead =
     readonly ok: false;
     readonly code: "skill_unreadable" | "skill_changed" | "skill_too_large";
     readonly message: string;
+    /** The size of one that is too large, and the most that is loaded. */
+    readonly skipped?: { readonly bytes: number; readonly cap: number };
   };
 
 /**
@@ -39,10 +41,13 @@ export function readSkillBody(skill: Skill): BodyRead {
   try {
     const whole = readWhole(skill.file, bodyCap);
     if (!whole.ok) {
-      return refused(
-        "skill_too_large",
-        `\`${skill.file}\` has ${whole.size} bytes; at most ${bodyCap} are loaded`,
-      );
+      return {
+        ...refused(
+          "skill_too_large",
+          `\`${skill.file}\` has ${whole.size} bytes; at most ${bodyCap} are loaded`,
+        ),
+        skipped: { bytes: whole.size, cap: bodyCap },
+      };
     }
     const text = new TextDecoder().decode(whole.bytes);
     const parsed = parseSkillFile(text, { file: skill.file, folderName: basename(skill.folder) });
@@ -81,7 +86,10 @@ export function readSkillBody(skill: Skill): BodyRead {
   }
 }
 
-function refused(code: Exclude<BodyRead, { ok: true }>["code"], message: string): BodyRead {
+function refused(
+  code: Exclude<BodyRead, { ok: true }>["code"],
+  message: string,
+): Extract<BodyRead, { ok: false }> {
   return { ok: false, code, message };
 }
 
