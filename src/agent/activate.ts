@@ -23,7 +23,8 @@ export type Activation = {
   readonly scope: "turn" | "session";
 };
 export type ActivationResult =
-  | { readonly ok: true; readonly registeredTools: number }
+  /** `note`: what is to be told of it besides. */
+  | { readonly ok: true; readonly registeredTools: number; readonly note?: string }
   | { readonly ok: false; readonly code: string; readonly message: string; readonly skipped?: Skipped };
 /** The cap is one of tokens where there are any, else one of bytes: of a file that was not read. */
 export type Skipped = { readonly bytes: number; readonly tokens?: number; readonly cap: number };
@@ -106,6 +107,16 @@ export function recordSkill(agent: LoadSite, prepared: PreparedSkill): Activatio
       message: `${found}: skills carry no secrets, what a command of theirs needs is for \`skills.secrets\``,
     });
   }
+  const note = prepared.unread === undefined
+    ? undefined
+    : `${prepared.unread}; the body that was read last stands`;
+  if (note !== undefined) {
+    agent.recorder.emit("skill.registry_error", {
+      path: skill.file,
+      code: "skill_unreadable",
+      message: note,
+    });
+  }
   agent.installed.set(skill.name, skill);
   agent.recorder.emit("skill.loaded", {
     name: skill.name,
@@ -123,7 +134,7 @@ export function recordSkill(agent: LoadSite, prepared: PreparedSkill): Activatio
     ...(model === undefined ? {} : { model }),
     body: text,
   });
-  return { ok: true, registeredTools: tools.length };
+  return { ok: true, registeredTools: tools.length, ...(note === undefined ? {} : { note }) };
 }
 
 /** For a skill that goes without saying: the turn goes on without it. */
@@ -157,7 +168,7 @@ export async function readBody(
     return read;
   }
   const last = agent.lastBodies.get(skill.file);
-  return last === undefined || read.code !== "skill_unreadable" ? read : last;
+  return last === undefined || read.code !== "skill_unreadable" ? read : { ...last, unread: read.message };
 }
 
 function usedTokens(active: readonly Pick<ActiveSkill, "body">[]): number {

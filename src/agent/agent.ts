@@ -86,6 +86,8 @@ export type ReadSkill = {
   readonly meta: SkillMeta;
   /** What looks like a secret in it, one line each. */
   readonly credentials: readonly string[];
+  /** Why the file cannot be read now: this is what was read of it last. */
+  readonly unread?: string;
 };
 export type SkillBodyResult =
   | ReadSkill

@@ -38,7 +38,9 @@ async function loadByModel(
   if (!result.ok) return { ok: false, code: result.code, content: result.message };
   return {
     ok: true,
-    content: `loaded skill "${name}" (${result.registeredTools} specialized tools registered)`,
+    content: `loaded skill "${name}" (${result.registeredTools} specialized tools registered)${
+      result.note === undefined ? "" : `; ${result.note}`
+    }`,
     data: { skill: name, registeredTools: result.registeredTools },
   };
 }

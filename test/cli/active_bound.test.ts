@@ -105,3 +105,16 @@ describe("the bound of a skill that is active", () => {
     ]);
   });
 });
+
+test("a skill whose file is gone stands as it was read last, and is said to", async () => {
+  declare("[read_file]");
+  live = await openLive(site, [load, says("a"), load, says("b")]);
+  await live.turn("one");
+  site.drop(file);
+  await live.turn("two");
+  const [first, second] = live.of("tool.completed").map((t) => t.result);
+  const note = live.of("skill.registry_error").map((e) => [e.code, e.message]);
+  const told = `\`${join(site.top, file)}\` cannot be read: ENOENT; the body that was read last stands`;
+  const loaded = 'loaded skill "narrow" (0 specialized tools registered)';
+  assertEquals([first, second, note], [loaded, `${loaded}; ${told}`, [["skill_unreadable", told]]]);
+});
