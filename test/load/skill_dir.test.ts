@@ -227,6 +227,7 @@ test("scanSkills() finds a skill whose body it could not read", () => {
     ok: false,
     code: "skill_too_large",
     message: `\`${root}/big/SKILL.md\` has 8589934592 bytes; at most ${bodyCap} are loaded`,
+    skipped: { bytes: 8589934592, cap: bodyCap },
   });
 });
 
