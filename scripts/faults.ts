@@ -1,10 +1,12 @@
 // Faults from outside, on purpose, and what must hold all the same.
 //   scripts/faults [--nightly] [--seed N] [PART …]
 // Parts: kill (SIGKILL at any moment), disk (writes, syncs, opens and renames that fail, a disk that is full or read-only),
-// clock (time that jumps). A part whose tools are not there is skipped, with the reason. The last line is `N passed, N failed`.
+// clock (time that jumps), fuzz (files that a hostile hand wrote), chaos (a model that means no good). A part whose tools are
+// not there is skipped, with the reason. The last line is `N passed, N failed`.
 import process from "node:process";
 import { clockFaults } from "./faults_clock.ts";
 import { diskFaults } from "./faults_disk.ts";
+import { chaosFaults, fuzzFaults } from "./faults_fuzz.ts";
 import { killFaults } from "./faults_kill.ts";
 
 /** What was tried under one name. */
@@ -19,7 +21,13 @@ export type Finding =
 export type FaultOptions = { readonly nightly: boolean; readonly seed: number };
 type Part = (options: FaultOptions) => AsyncIterable<Finding>;
 
-const parts: { readonly [name: string]: Part } = { kill: killFaults, disk: diskFaults, clock: clockFaults };
+const parts: { readonly [name: string]: Part } = {
+  kill: killFaults,
+  disk: diskFaults,
+  clock: clockFaults,
+  fuzz: fuzzFaults,
+  chaos: chaosFaults,
+};
 
 const args = process.argv.slice(2);
 const seedAt = args.indexOf("--seed");
