@@ -195,6 +195,7 @@ const table: { readonly [command: string]: How } = {
   "writ demo": { run: (m) => m.writ(["demo"]), says: "log verified: consistent" },
   "writ __sandbox": { why: "is how Writ starts itself; see sandbox.test.ts" },
   "bun scripts/bench/sandbox.ts": { why: "measures, which takes a quiet machine" },
+  "sh scripts/faults": { why: "takes minutes, and tools such as strace" },
   "writ __scenario FILE": {
     run: (m) => m.writ(["__scenario", join(root, "test/golden/forced/scenario.yaml")]),
     says: '"session.started"',
