@@ -14,12 +14,15 @@ export async function* fuzzFaults({ nightly, seed }: FaultOptions): AsyncIterabl
       const faults: string[] = [];
       let slowest = 0;
       for (let n = 0; n < files; n++) {
-        const { fault, ms } = await fuzzer[kind](seed + n);
-        if (fault !== undefined) faults.push(`seed ${seed + n}: ${fault}`);
-        // Once more: something else may have run on the machine.
-        else if (ms > longestMs && (await fuzzer[kind](seed + n)).ms > longestMs) {
-          faults.push(`seed ${seed + n}: took ${Math.round(ms)} ms`);
+        const first = await fuzzer[kind](seed + n);
+        const { fault } = first;
+        let { ms } = first;
+        // Again: something else may have run on the machine.
+        for (let again = 0; again < 5 && ms > longestMs; again++) {
+          ms = Math.min(ms, (await fuzzer[kind](seed + n)).ms);
         }
+        if (fault !== undefined) faults.push(`seed ${seed + n}: ${fault}`);
+        else if (ms > longestMs) faults.push(`seed ${seed + n}: took ${Math.round(ms)} ms`);
         slowest = Math.max(slowest, ms);
       }
       yield {

@@ -20,7 +20,8 @@ export function contextOf(agent: Agent, state: SessionState = agent.recorder.sta
   return buildContext({
     state,
     stable: agent.stable,
-    tools: offeredTools(agent).map(toDefinition),
+    // What skills and servers say of their tools was never an event.
+    tools: agent.recorder.redact(offeredTools(agent).map(toDefinition)),
     model: model.name,
     maxOutputTokens: model.maxOutputTokens,
   });

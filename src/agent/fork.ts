@@ -128,6 +128,7 @@ function syncedAfter(parent: Recorder, own: Recorder): Recorder {
       return own.state;
     },
     emit: (type, data) => own.emit(type, data),
+    redact: (data) => own.redact(data),
     settled: (text) => own.settled(text),
     async sync() {
       await parent.sync();

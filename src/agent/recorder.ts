@@ -8,6 +8,8 @@ export type Recorder = {
   readonly state: SessionState;
   /** Appends one event; throws LogFailure and changes nothing when it cannot be written. */
   emit<T extends EventType>(type: T, data: EventData[T]): EventOf<T>;
+  /** As it would be recorded; for what goes to the model and was never an event. */
+  redact<T>(data: T): T;
   /** How much of a text that is still growing can be recorded by itself: what is redacted as a whole is not in two parts. */
   settled(text: string): number;
   /** Everything so far is on disk when this resolves; rejects with LogFailure. */
@@ -47,6 +49,7 @@ export function createRecorder(parts: RecorderParts): Recorder {
       for (const listener of parts.listeners) listener(event);
       return event as EventOf<T>;
     },
+    redact: (data) => parts.redact(data),
     settled: parts.settled ?? ((text) => settledLength({ values: [], patterns: [] }, text)),
     sync: () => parts.log.sync(),
   };
