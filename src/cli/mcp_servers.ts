@@ -135,10 +135,9 @@ async function reachOf(
   if ("refused" in env) return env;
   return {
     ...reach,
-    // The folder of the policy file may hold anything; what a server needs of it is named by its arguments or its box.
-    ...(box === undefined || isSeen(reach.cwd, box.plan)
-      ? {}
-      : { argv: placed(reach), cwd: settings.policy.root }),
+    // The folder of the policy file may hold anything; what a server needs of it is named by its arguments or its box. A name
+    // that leads nowhere must not come to mean a file of the workspace.
+    ...(box === undefined || isSeen(reach.cwd, box.plan) ? {} : { argv: placed(reach), cwd: "/" }),
     ...(box === undefined ? {} : { box }),
     env: { ...entered.env, MCP_WORKSPACE: settings.policy.root, ...env.values },
   };
@@ -148,16 +147,22 @@ type Program = Extract<McpServer["reach"], { readonly kind: "command" }>;
 
 // Files that the command names, such as a script for an interpreter.
 function filesNamed({ argv, cwd }: Program): readonly string[] {
-  return argv.filter((word) => word.includes("/")).map((word) => resolve(cwd, word)).filter((path) =>
-    lstat(path) !== undefined
-  ).flatMap((path) => [path, realOr(path)]);
+  return argv.filter((word) => namesFile(word, cwd)).map((word) => resolve(cwd, word)).flatMap((path) => [
+    path,
+    realOr(path),
+  ]);
+}
+
+// A bare word is as a rule no file, and never a folder: that would open all that lies beside the policy.
+function namesFile(word: string, cwd: string): boolean {
+  const found = word === "" ? undefined : lstat(resolve(cwd, word));
+  return found !== undefined && (word.includes("/") || found.isFile());
 }
 
 // Named from where they are, since the program starts in another folder.
 function placed({ argv: [program, ...args], cwd }: Program): Program["argv"] {
-  const whole = (word: string) =>
-    word.includes("/") && lstat(resolve(cwd, word)) !== undefined ? resolve(cwd, word) : word;
-  return [whole(program), ...args.map(whole)];
+  const whole = (word: string) => /^\.\.?\//.test(word) || namesFile(word, cwd) ? resolve(cwd, word) : word;
+  return [program.includes("/") ? resolve(cwd, program) : program, ...args.map(whole)];
 }
 
 function isSeen(path: string, { read, write, hide }: BoxPlan): boolean {
