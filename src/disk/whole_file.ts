@@ -8,6 +8,14 @@ export function draftBeside(path: string): string {
   return join(dirname(path), `.${randomUUID()}.tmp`);
 }
 
+/** Writes every byte, however few the system takes at a time: from `position` on, or where the file stands. Throws the error of node:fs. */
+export function writeAll(fd: number, bytes: Uint8Array, position?: number): void {
+  for (let done = 0; done < bytes.length;) {
+    const at = position === undefined ? undefined : position + done;
+    done += writeSync(fd, bytes, done, bytes.length - done, at);
+  }
+}
+
 /**
  * Makes a file that was not there, follows no link, and has its bytes on disk when it returns. `opened` is called before
  * the first byte; when it says false the file stays empty and so does the answer. Throws the error of node:fs.
@@ -22,9 +30,7 @@ export function writeNew(
   const fd = openSync(path, flags, mode);
   try {
     if (!opened(fd)) return false;
-    for (let offset = 0; offset < bytes.length;) {
-      offset += writeSync(fd, bytes, offset, bytes.length - offset);
-    }
+    writeAll(fd, bytes);
     fsyncSync(fd);
     return true;
   } finally {

@@ -12,12 +12,11 @@ import {
   readSync,
   rmdirSync,
   rmSync,
-  writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { LogFailure } from "../agent/ports.ts";
-import { syncFolder, writeWhole } from "../disk/whole_file.ts";
+import { syncFolder, writeAll, writeWhole } from "../disk/whole_file.ts";
 import { type ChainReport, checkChain, noEvents, type Tip } from "./chain.ts";
 import { type Head, readHead, type Sign, writeHead } from "./head_file.ts";
 import { cannot, isSessionId, logPath, readLog } from "./session_files.ts";
@@ -234,9 +233,7 @@ function write(own: Held, events: readonly Sealed[]): void {
   try {
     if (own.untidy) ftruncateSync(own.file, own.size);
     own.untidy = false;
-    for (let done = 0; done < bytes.length;) {
-      done += writeSync(own.file, bytes, done, bytes.length - done, own.size + done);
-    }
+    writeAll(own.file, bytes, own.size);
   } catch (error) {
     own.untidy = true;
     try {
@@ -278,9 +275,7 @@ function writeAgain(own: Held): void {
     if (count === 0) throw new Error("the log is shorter than what was written");
     done += count;
   }
-  for (let done = 0; done < bytes.length;) {
-    done += writeSync(own.file, bytes, done, bytes.length - done, own.synced + done);
-  }
+  writeAll(own.file, bytes, own.synced);
 }
 
 function cutTail(

@@ -1,9 +1,9 @@
 // The head of a log: its last event at the end of a turn, kept beside it in `head.json`. Whoever cuts the log at the border of
 // an event leaves a head that names more; whoever rewrites it needs the key, where there is one.
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { closeSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, openSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { draftBeside } from "../disk/whole_file.ts";
+import { draftBeside, writeAll } from "../disk/whole_file.ts";
 
 export type Head = {
   readonly session: string;
@@ -61,10 +61,7 @@ export function writeHead(folder: string, head: Head): void {
   try {
     const file = openSync(draft, "wx", 0o600);
     try {
-      const bytes = new TextEncoder().encode(`${JSON.stringify(head)}\n`);
-      for (let offset = 0; offset < bytes.length;) {
-        offset += writeSync(file, bytes, offset, bytes.length - offset);
-      }
+      writeAll(file, new TextEncoder().encode(`${JSON.stringify(head)}\n`));
     } finally {
       closeSync(file);
     }

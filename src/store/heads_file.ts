@@ -1,16 +1,8 @@
 // `audit.heads`: a file that gets one line for every turn that ended, for something that ships logs to where nobody here can
 // rewrite them. Several processes may append.
-import {
-  closeSync,
-  constants,
-  fdatasyncSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, constants, fdatasyncSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { codeOf } from "../core/thrown.ts";
+import { writeAll } from "../disk/whole_file.ts";
 import { cannot } from "./session_files.ts";
 
 export type AnchorLine = {
@@ -28,10 +20,7 @@ export function appendHead(path: string, line: AnchorLine): void {
     const flags = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | (constants.O_NOFOLLOW ?? 0);
     const file = openSync(path, flags, 0o600);
     try {
-      const bytes = new TextEncoder().encode(`${startOfLine(file)}${JSON.stringify(line)}\n`);
-      for (let offset = 0; offset < bytes.length;) {
-        offset += writeSync(file, bytes, offset, bytes.length - offset);
-      }
+      writeAll(file, new TextEncoder().encode(`${startOfLine(file)}${JSON.stringify(line)}\n`));
       fdatasyncSync(file);
     } finally {
       closeSync(file);
