@@ -16,7 +16,7 @@ import type { Loaded, Problem } from "../core/problem.ts";
 import type { SessionState } from "../core/session.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { beforeImages } from "../store/before_images.ts";
-import { listSessions, logPath, readFirstEvent } from "../store/session_files.ts";
+import { listSessions, logPath, startOf } from "../store/session_files.ts";
 import { createLog, type Opened, resumeLog } from "../store/session_log.ts";
 import { makeAgent } from "./agent_parts.ts";
 import { isSameGround, openBoxes, type SessionBoxes } from "./boxes.ts";
@@ -330,18 +330,10 @@ function newestOf(dir: string, root: string): string {
   return found.id;
 }
 
-// What cannot be read or does not begin as a session is none that could be continued.
 function workspaceOf(path: string): string | undefined {
-  try {
-    const first = readFirstEvent(path);
-    // A fork goes on with the session that it belongs to, not by itself.
-    return first?.type === "session.started" && first.data.parent === undefined
-      ? first.data.workspace
-      : undefined;
-  } catch (error) {
-    if (error instanceof LogFailure) return undefined;
-    throw error;
-  }
+  const start = startOf(path);
+  // A fork goes on with the session that it belongs to, not by itself.
+  return start?.parent === undefined ? start?.workspace : undefined;
 }
 
 // Sorts by time; the random part keeps two that start together apart.

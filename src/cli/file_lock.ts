@@ -4,12 +4,18 @@ import { closeSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { openNative } from "../sandbox/native.ts";
-import type { FileLock } from "../store/session_lock.ts";
+import type { FileLock, LockOptions } from "../store/session_lock.ts";
 
 const callNumbers: { readonly [arch: string]: number } = { x64: 73, arm64: 32 };
 const exclusiveAtOnce = 2 | 4;
 
-/** Undefined where the system cannot be asked: then only processes that see each other are kept apart. */
+/** Empty where the system cannot be asked: then only processes that see each other are kept apart. */
+export async function lockOptions(): Promise<LockOptions> {
+  const lock = await openFileLock();
+  return lock === undefined ? {} : { lock };
+}
+
+/** Undefined where the system cannot be asked. */
 export async function openFileLock(): Promise<FileLock | undefined> {
   const call = process.platform === "linux" ? callNumbers[process.arch] : undefined;
   if (call === undefined) return undefined;

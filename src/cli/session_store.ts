@@ -1,5 +1,6 @@
 // Where the sessions of these settings are recorded: the store, what signs its heads, and where every turn's end is told.
-import { join, relative } from "node:path";
+import { join } from "node:path";
+import { isWithin } from "../core/path.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
 import { sessionsFolder, type Surroundings } from "../load/locate.ts";
@@ -11,7 +12,7 @@ import { appendHead } from "../store/heads_file.ts";
 import type { Anchor } from "../store/session_log.ts";
 import type { Store } from "../store/store.ts";
 import { fault } from "./fault.ts";
-import { openFileLock } from "./file_lock.ts";
+import { lockOptions } from "./file_lock.ts";
 
 export type SessionStore = {
   /** One folder a session. */
@@ -31,18 +32,17 @@ export async function openStore({ policy, surroundings, trusted }: Settings): Pr
   const { heads, key: source } = policy.audit;
   const key = source === undefined ? undefined : await readAuditKey(source, surroundings.env);
   if (key?.ok === false) return key;
-  if (heads !== undefined && !trusted && isWithin(policy.root, heads)) {
+  if (heads !== undefined && !trusted && isWithin(heads, policy.root)) {
     return fault(
       "heads-in-workspace",
       `\`audit.heads\` lies in the workspace, which is not trusted: \`${heads}\``,
       "name a file outside of it: what ships the lines must not depend on what is worked on",
     );
   }
-  const lock = await openFileLock();
   const sign = key === undefined ? undefined : signer(key.value);
   const store = fileStore({
     dir,
-    ...(lock === undefined ? {} : { lock }),
+    ...await lockOptions(),
     ...(sign === undefined ? {} : { sign }),
   });
   return {
@@ -84,9 +84,4 @@ export function sessionFolder(at: Pick<SessionStore, "dir">, id: string): string
 
 function anchorTo(path: string, sign: Sign | undefined): Anchor {
   return (head) => appendHead(path, sign === undefined ? head : { ...head, mac: sign(head) });
-}
-
-function isWithin(root: string, path: string): boolean {
-  const way = relative(root, path);
-  return way !== ".." && !way.startsWith("../") && !way.startsWith("..\\");
 }

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { LogFailure } from "../agent/ports.ts";
-import type { Event } from "../core/event.ts";
+import type { Event, SessionFacts } from "../core/event.ts";
 import { codeOf, messageOf } from "../core/thrown.ts";
 import { checkChain, linesOf, readLine } from "./chain.ts";
 
@@ -22,16 +22,20 @@ export function isSessionId(id: string): boolean {
   return idPattern.test(id);
 }
 
+/** The log of a session; undefined when there is none. */
+export function findLog(dir: string, id: string): string | undefined {
+  const path = join(dir, id, "log.jsonl");
+  return isSessionId(id) && existsSync(path) ? path : undefined;
+}
+
 /** The log of a session that is there; throws LogFailure `no_session`. */
 export function logPath(dir: string, id: string): string {
-  const path = join(dir, id, "log.jsonl");
-  if (!isSessionId(id) || !existsSync(path)) {
-    throw new LogFailure(
-      "no_session",
-      `no session \`${id}\` in ${dir} (writ session list shows what is there)`,
-    );
-  }
-  return path;
+  const path = findLog(dir, id);
+  if (path !== undefined) return path;
+  throw new LogFailure(
+    "no_session",
+    `no session \`${id}\` in ${dir} (writ session list shows what is there)`,
+  );
 }
 
 /** The bytes of a session's log. Throws LogFailure. */
@@ -59,8 +63,8 @@ export function listSessions(dir: string): readonly SessionSummary[] {
     throw cannot("list", dir, error);
   }
   return names.flatMap((id): SessionSummary[] => {
-    const path = join(dir, id, "log.jsonl");
-    if (!isSessionId(id) || !existsSync(path)) return [];
+    const path = findLog(dir, id);
+    if (path === undefined) return [];
     try {
       const { mtimeMs } = statSync(path);
       return [{ id, path, changedMs: mtimeMs }];
@@ -77,6 +81,17 @@ const longestStart = 1024 * 1024;
 /** The event with which a log begins, without reading the rest; undefined when it does not begin with a sound one. */
 export function readFirstEvent(path: string): Event | undefined {
   return readStart(path, () => true)[0];
+}
+
+/** What a session says of itself at its start; undefined for a log that cannot be read or begins as none. */
+export function startOf(path: string): SessionFacts | undefined {
+  try {
+    const first = readFirstEvent(path);
+    return first?.type === "session.started" ? first.data : undefined;
+  } catch (error) {
+    if (error instanceof LogFailure) return undefined;
+    throw error;
+  }
 }
 
 /** The sound events from the beginning up to the first that `enough` holds for, within the first MiB. */

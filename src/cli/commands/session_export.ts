@@ -1,12 +1,11 @@
 // `writ session export`: the record as it is, to be kept or checked elsewhere.
 import { cpSync, existsSync, mkdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { LogFailure } from "../../agent/ports.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { plural } from "../../core/plural.ts";
 import { checkChain } from "../../store/chain.ts";
 import { forksOf } from "../../store/fork_links.ts";
-import { cannot, logPath, readLog } from "../../store/session_files.ts";
+import { cannot, findLog, logPath, readLog } from "../../store/session_files.ts";
 import type { Context } from "../command.ts";
 import { reportSlip } from "../result.ts";
 import type { DirOptions, Site } from "./session.ts";
@@ -49,23 +48,17 @@ function copyTo(dir: string, to: string, ids: readonly string[]): number {
   try {
     mkdirSync(to, { recursive: true, mode: 0o700 });
     for (const id of ids) {
-      const from = folderOf(dir, id);
-      if (from === undefined) continue;
+      const log = findLog(dir, id);
+      if (log === undefined) continue;
       // Locks are of the place; links are nobody's in there.
-      cpSync(from, join(to, id), { recursive: true, filter: (path) => !/[\\/]lock\.[\d-]+$/.test(path) });
+      cpSync(dirname(log), join(to, id), {
+        recursive: true,
+        filter: (path) => !/[\\/]lock\.[\d-]+$/.test(path),
+      });
       copied++;
     }
   } catch (error) {
     throw cannot("export to", to, error);
   }
   return copied;
-}
-
-function folderOf(dir: string, id: string): string | undefined {
-  try {
-    return dirname(logPath(dir, id));
-  } catch (error) {
-    if (error instanceof LogFailure) return undefined;
-    throw error;
-  }
 }

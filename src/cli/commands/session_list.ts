@@ -6,13 +6,7 @@ import { exitCodes } from "../../core/outcome.ts";
 import { plural } from "../../core/plural.ts";
 import { escapeLine } from "../../core/text.ts";
 import { readHead } from "../../store/head_file.ts";
-import {
-  listSessions,
-  readEnd,
-  readFirstEvent,
-  readStart,
-  type SessionSummary,
-} from "../../store/session_files.ts";
+import { listSessions, readEnd, readStart, type SessionSummary, startOf } from "../../store/session_files.ts";
 import type { Context } from "../command.ts";
 import { toJsonLine } from "../json_line.ts";
 import type { DirOptions, Site } from "./session.ts";
@@ -39,7 +33,8 @@ export function list(
   options: DirOptions & { readonly limit: number; readonly forks?: boolean },
 ): number {
   const all = listSessions(dir);
-  const listed = all.filter((s) => options.forks === true || !isFork(s.path));
+  // One that does not begin soundly may be anything: it is listed.
+  const listed = all.filter((s) => options.forks === true || startOf(s.path)?.parent === undefined);
   const rows = listed.slice(0, options.limit).map((s) => rowOf(s, all));
   if (options.json === true) {
     context.output.result(toJsonLine({ sessions: rows }));
@@ -57,17 +52,6 @@ export function list(
     );
   }
   return exitCodes.done;
-}
-
-// One that does not begin soundly may be anything: it is listed.
-function isFork(path: string): boolean {
-  try {
-    const first = readFirstEvent(path);
-    return first?.type === "session.started" && first.data.parent !== undefined;
-  } catch (error) {
-    if (error instanceof LogFailure) return false;
-    throw error;
-  }
 }
 
 function rowOf({ id, path }: SessionSummary, all: readonly SessionSummary[]): Row {

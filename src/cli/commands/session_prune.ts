@@ -6,9 +6,9 @@ import { plural } from "../../core/plural.ts";
 import { parseRetention, retentionWords } from "../../load/duration.ts";
 import { checkChain } from "../../store/chain.ts";
 import { removeSession } from "../../store/remove.ts";
-import { listSessions, readFirstEvent, readLog, type SessionSummary } from "../../store/session_files.ts";
+import { listSessions, readLog, type SessionSummary, startOf } from "../../store/session_files.ts";
 import type { Context } from "../command.ts";
-import { openFileLock } from "../file_lock.ts";
+import { lockOptions } from "../file_lock.ts";
 import { toJsonLine } from "../json_line.ts";
 import { reportSlip } from "../result.ts";
 import type { DirOptions, Site } from "./session.ts";
@@ -43,12 +43,12 @@ export async function prune(
   }
   const before = Date.now() - days * dayMs;
   const old = families(dir).filter((f) => f.changedMs < before);
-  const lock = await openFileLock();
+  const lock = await lockOptions();
   const removed: string[] = [];
   const kept: { id: string; why: string }[] = [];
   for (const family of old) {
     const why = whyKept(family) ??
-      (options.yes === true ? removeFamily(dir, family, lock === undefined ? {} : { lock }) : undefined);
+      (options.yes === true ? removeFamily(dir, family, lock) : undefined);
     if (why === undefined) removed.push(family.id);
     else kept.push({ id: family.id, why });
   }
@@ -78,7 +78,7 @@ function families(dir: string): readonly Family[] {
   const all = listSessions(dir);
   const ids = new Set(all.map((s) => s.id));
   const byHead = Map.groupBy(all, (s) => {
-    const parent = parentOf(s.path);
+    const parent = startOf(s.path)?.parent?.session;
     return parent !== undefined && ids.has(parent) ? parent : s.id;
   });
   return [...byHead].map(([id, members]) => ({
@@ -86,16 +86,6 @@ function families(dir: string): readonly Family[] {
     members,
     changedMs: Math.max(...members.map((m) => m.changedMs)),
   }));
-}
-
-function parentOf(path: string): string | undefined {
-  try {
-    const first = readFirstEvent(path);
-    return first?.type === "session.started" ? first.data.parent?.session : undefined;
-  } catch (error) {
-    if (error instanceof LogFailure) return undefined;
-    throw error;
-  }
 }
 
 // A record that does not hold is what somebody may have to look at.

@@ -3,7 +3,7 @@ import { exitCodes } from "../../core/outcome.ts";
 import { plural } from "../../core/plural.ts";
 import { repairLog } from "../../store/salvage.ts";
 import type { Context } from "../command.ts";
-import { openFileLock } from "../file_lock.ts";
+import { lockOptions } from "../file_lock.ts";
 import { toJsonLine } from "../json_line.ts";
 import type { DirOptions, Site } from "./session.ts";
 
@@ -13,10 +13,9 @@ export async function repair(
   id: string,
   options: DirOptions & { readonly dryRun?: boolean },
 ): Promise<number> {
-  const lock = await openFileLock();
   const look = options.dryRun === true;
   const ts = new Date().toISOString();
-  const done = repairLog({ dir, ts, look, ...(lock === undefined ? {} : { lock }) }, id);
+  const done = repairLog({ dir, ts, look, ...await lockOptions() }, id);
   if (options.json === true) {
     context.output.result(
       toJsonLine({ id, ...(done === undefined ? { repaired: false } : { repaired: !look, ...done }) }),

@@ -8,7 +8,7 @@ import { checkChain } from "../../store/chain.ts";
 import { forksOf } from "../../store/fork_links.ts";
 import { signer } from "../../store/head_file.ts";
 import { readHeads } from "../../store/heads_file.ts";
-import { listSessions, logPath, readLog } from "../../store/session_files.ts";
+import { findLog, listSessions, logPath, readLog } from "../../store/session_files.ts";
 import { type Fault, type Verdict, verifySession, type Witness } from "../../store/verify.ts";
 import type { Context } from "../command.ts";
 import { toJsonLine } from "../json_line.ts";
@@ -64,13 +64,9 @@ function logsOf(
   if (id === undefined) return listSessions(dir).map((s) => ({ id: s.id, path: s.path }));
   const path = logPath(dir, id);
   const forks = forksIn(path).flatMap((fork) => {
-    try {
-      return [{ id: fork, path: logPath(dir, fork) }];
-    } catch (error) {
-      // One that is not there shows in the links of the session.
-      if (error instanceof LogFailure) return [];
-      throw error;
-    }
+    const log = findLog(dir, fork);
+    // One that is not there shows in the links of the session.
+    return log === undefined ? [] : [{ id: fork, path: log }];
   });
   return [{ id, path }, ...forks];
 }
