@@ -180,15 +180,12 @@ function boxesWith(walls: Walls, ground: Ground, facts: SandboxFacts): SessionBo
     facts,
     at(settings) {
       const { sandbox } = settings.policy;
-      const enter: Boxes["enter"] = (name, more = []) => {
-        const box = boxOf(sandbox, name);
-        if (box === undefined) return { ok: false, ...missing(settings, name) };
-        if (box.off) return { ok: true, env: bareEnvironment(settings, box) };
+      const enter = entering(settings, (box, more) => {
         const fault = boxFault(box, walls);
         if (fault !== undefined) return { ok: false, code: "box_unavailable", message: fault };
-        const plan = planned(settings, JSON.stringify([name, more]), (site) => planBox(box, site, more));
+        const plan = planned(settings, JSON.stringify([box.name, more]), (site) => planBox(box, site, more));
         return { ok: true, env: environmentOf(settings, ground, box, walls), box: { plan, walls } };
-      };
+      });
       const entered = enter(defaultBox);
       return {
         place: { boxes: sandbox.boxes },
@@ -227,11 +224,7 @@ function refusedBoxes(facts: SandboxFacts, reason: string): SessionBoxes {
     facts,
     at(settings) {
       const { sandbox, root } = settings.policy;
-      const enter: Boxes["enter"] = (name) => {
-        const box = boxOf(sandbox, name);
-        if (box === undefined) return { ok: false, ...missing(settings, name) };
-        return box.off ? { ok: true, env: bareEnvironment(settings, box) } : refused;
-      };
+      const enter = entering(settings, () => refused);
       const open = sandbox.boxes.filter((b) => b.off === true).map((b) => `\`${b.name}\``);
       return {
         place: {
@@ -265,12 +258,8 @@ function withoutBoxes(): SessionBoxes {
           ...limitsOf(settings.policy),
           env,
           boxes: {
-            enter(name) {
-              const box = boxOf(sandbox, name);
-              return box === undefined
-                ? { ok: false, ...missing(settings, name) }
-                : { ok: true, env: bareEnvironment(settings, box) };
-            },
+            // Without a sandbox none of them has walls.
+            enter: entering(settings, (box) => ({ ok: true, env: bareEnvironment(settings, box) })),
             look: () => ({ ok: true, env }),
             lack: () => undefined,
           },
@@ -280,6 +269,19 @@ function withoutBoxes(): SessionBoxes {
     },
     renew() {},
     close() {},
+  };
+}
+
+// A box that is off needs no walls; `into` is asked for the others.
+function entering(
+  settings: BoxesOf,
+  into: (box: FullBox, more: readonly string[]) => Entered,
+): Boxes["enter"] {
+  const { sandbox } = settings.policy;
+  return (name, more = []) => {
+    const box = boxOf(sandbox, name);
+    if (box === undefined) return { ok: false, ...missing(settings, name) };
+    return box.off ? { ok: true, env: bareEnvironment(settings, box) } : into(box, more);
   };
 }
 

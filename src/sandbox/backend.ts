@@ -1,5 +1,4 @@
 // What this machine can build a box with: looked for once, tried for real, and said in words when there is nothing.
-import { spawnSync } from "node:child_process";
 import { accessSync, constants, realpathSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
@@ -8,6 +7,7 @@ import { messageOf } from "../core/thrown.ts";
 import { landlockAbi, oldestAbi } from "./landlock.ts";
 import { openNative } from "./native.ts";
 import { machineOf } from "./seccomp.ts";
+import { run } from "./subprocess.ts";
 import type { Walls } from "../core/box_plan.ts";
 
 export type WallsWanted = {
@@ -33,7 +33,7 @@ export async function findWalls(wanted: WallsWanted): Promise<WallsFound> {
   const reasons: string[] = [];
   if (wanted.backend !== "landlock") {
     const bwrap = findBubblewrap(wanted.writable);
-    const fault = bwrap === undefined ? "it is not installed" : bubblewrapFault(bwrap);
+    const fault = bwrap === undefined ? "it is not installed" : await bubblewrapFault(bwrap);
     if (bwrap !== undefined && fault === undefined) {
       return { ok: true, walls: { backend: "bwrap", machine, bwrap, folder: wanted.folder } };
     }
@@ -74,15 +74,17 @@ function findBubblewrap(writable: readonly string[]): string | undefined {
 }
 
 // It may be there and still be of no use: no user namespaces, or a container in which no `/proc` can be mounted.
-function bubblewrapFault(bwrap: string): string | undefined {
+async function bubblewrapFault(bwrap: string): Promise<string | undefined> {
   const trial = ["--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--ro-bind", "/", "/"];
-  const run = spawnSync(bwrap, [...trial, "--proc", "/proc", "--dev", "/dev", "/bin/true"], {
+  const tried = await run([bwrap, ...trial, "--proc", "/proc", "--dev", "/dev", "/bin/true"], {
+    cwd: "/",
     env: {},
-    stdio: ["ignore", "ignore", "pipe"],
-    timeout: 5000,
+    timeoutMs: 5000,
+    maxOutput: 2000,
   });
-  if (run.error !== undefined) return messageOf(run.error);
-  if (run.status === 0) return undefined;
-  const said = run.stderr.toString("utf8").trim().split("\n").at(-1) ?? "";
-  return `it does not work here (${said === "" ? `exit ${run.status}` : said})`;
+  if (tried.failure !== undefined) return tried.failure.message;
+  if (tried.timedOut) return "it does not work here (it took too long)";
+  if (tried.exit === 0) return undefined;
+  const said = tried.stderr.trim().split("\n").at(-1) ?? "";
+  return `it does not work here (${said === "" ? `exit ${tried.exit}` : said})`;
 }

@@ -43,8 +43,8 @@ export function landlockAbi(native: Native, machine: Machine): number {
 export type LandlockPaths = { readonly read: readonly string[]; readonly write: readonly string[] };
 
 /**
- * What of the plan is there now. Landlock only ever allows, and what it allows of a folder it allows of all below. So a folder with something protected
- * in it is allowed entry by entry: in the folder itself nothing can be made or removed. A `.git` is readable as a whole.
+ * What of the plan is there now. Landlock only ever allows, and what it allows of a folder it allows of all below. So a
+ * folder with something protected in it is allowed entry by entry: in the folder itself nothing can be made or removed. A `.git` is readable as a whole.
  */
 export function landlockPaths(plan: BoxPlan): LandlockPaths {
   const write: string[] = [];
@@ -149,9 +149,9 @@ function threadsNow(): number {
 
 const resources = { data: 2, core: 4, processes: 6 } as const;
 
+// Of `oldestAbi` and later.
 function handledRights(abi: number): number {
-  const upTo = abi >= 5 ? 16 : abi >= 3 ? 15 : abi >= 2 ? 14 : 13;
-  return (1 << upTo) - 1;
+  return (1 << (abi >= 5 ? 16 : 15)) - 1;
 }
 
 function words(values: readonly bigint[]): Uint8Array {
