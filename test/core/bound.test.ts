@@ -11,6 +11,7 @@ import {
 import type { Facts, Part, Subject } from "../../src/core/facts.ts";
 import type { SkillSettings } from "../../src/core/policy.ts";
 import { engineTools } from "../../src/core/tool_names.ts";
+import { callOf } from "../support/calls.ts";
 import { boundingSkill, command, part, pathGlob, questionOf, root, tries } from "./decide_generators.ts";
 
 type Settings = Pick<SkillSettings, "undeclaredTools" | "combineBounds">;
@@ -91,17 +92,7 @@ const inner = { level: "inner" } as const;
 const wrapped = { notUnderstood: "runs another command", nameable: true } as const;
 
 function facts(name: string, more: Partial<Facts>): Facts {
-  return {
-    tool: name,
-    args: {},
-    risk: "execute",
-    subjects: [{ kind: "call" }],
-    box: "default",
-    sourcedBy: [],
-    mode: "interactive",
-    errors: [],
-    ...more,
-  };
+  return callOf(name, [{ kind: "call" }], more);
 }
 
 function shellFacts(parts: readonly Part[], ...more: readonly Subject[]): Facts {

@@ -9,6 +9,7 @@ import type { Facts, HostFact, Part, PathFact, Subject } from "../../src/core/fa
 import { gateBlocks } from "../../src/core/gate.ts";
 import type { Layer } from "../../src/core/policy.ts";
 import type { Matchers, Rule } from "../../src/core/rule.ts";
+import { callOf } from "../support/calls.ts";
 import {
   boundingSkill,
   command,
@@ -342,17 +343,7 @@ function shellFacts(parts: readonly Part[], ...more: readonly Subject[]): Facts 
 }
 
 function facts(tool: string, more: Partial<Facts>): Facts {
-  return {
-    tool,
-    args: {},
-    risk: "execute",
-    subjects: [{ kind: "call" }],
-    box: "default",
-    sourcedBy: [],
-    mode: "interactive",
-    errors: [],
-    ...more,
-  };
+  return callOf(tool, [{ kind: "call" }], more);
 }
 
 function fileFacts(tool: "read_file" | "write_file", path: Partial<PathFact>): Facts {

@@ -4,6 +4,7 @@ import { countsByStatus, evidenceClaims, type EvidenceSite } from "../../src/cor
 import type { Facts, Part, Subject } from "../../src/core/facts.ts";
 import type { Gate } from "../../src/core/policy.ts";
 import type { Matchers } from "../../src/core/rule.ts";
+import { callOf } from "../support/calls.ts";
 import { command, part, pathGlob, root, rule } from "./decide_generators.ts";
 
 const inner = { level: "inner" } as const;
@@ -12,17 +13,7 @@ const shell = (text: string): Matchers => ({ tools: ["shell"], command: [command
 const named = (...tools: readonly string[]): Matchers => ({ tools });
 
 function facts(tool: string, more: Partial<Facts> = {}): Facts {
-  return {
-    tool,
-    args: {},
-    risk: "execute",
-    subjects: [{ kind: "call" }],
-    box: "default",
-    sourcedBy: [],
-    mode: "interactive",
-    errors: [],
-    ...more,
-  };
+  return callOf(tool, [{ kind: "call" }], more);
 }
 
 function run(parts: readonly Part[], more: Partial<Facts> = {}, ...others: readonly Subject[]): Facts {

@@ -16,6 +16,7 @@ import {
 import { emptyGateState, type GateState } from "../../src/core/gate_state.ts";
 import type { Gate } from "../../src/core/policy.ts";
 import type { Matchers } from "../../src/core/rule.ts";
+import { callOf } from "../support/calls.ts";
 import { command, part, pathGlob, root, rule, tries } from "./decide_generators.ts";
 import { eventList, sessionFacts } from "./session_events.ts";
 
@@ -44,17 +45,7 @@ function told(...of: Parameters<typeof gateBlocks>) {
 }
 
 function facts(tool: string, more: Partial<Facts> = {}): Facts {
-  return {
-    tool,
-    args: {},
-    risk: "execute",
-    subjects: [{ kind: "call" }],
-    box: "default",
-    sourcedBy: [],
-    mode: "interactive",
-    errors: [],
-    ...more,
-  };
+  return callOf(tool, [{ kind: "call" }], more);
 }
 
 function shellFacts(parts: readonly Part[], ...more: readonly Subject[]): Facts {

@@ -3,27 +3,14 @@ import { describe, test } from "bun:test";
 import fc from "fast-check";
 import type { Facts, HostFact, Part, PathFact, Subject } from "../../src/core/facts.ts";
 import { coveringGrant, type Grant, grantFor } from "../../src/core/grant.ts";
+import { callOf } from "../support/calls.ts";
 import { part, questionOf, tries } from "./decide_generators.ts";
 
 const inner = { level: "inner" } as const;
 const wrapped = { notUnderstood: "runs another command", nameable: true } as const;
 
-function facts(tool: string, subjects: readonly Subject[], more: Partial<Facts> = {}): Facts {
-  return {
-    tool,
-    args: {},
-    risk: "execute",
-    subjects: subjects as Facts["subjects"],
-    box: "default",
-    sourcedBy: [],
-    mode: "interactive",
-    errors: [],
-    ...more,
-  };
-}
-
 function shell(...parts: readonly Part[]): Facts {
-  return facts("shell", parts.map((p): Subject => ({ kind: "part", part: p })));
+  return callOf("shell", parts.map((p): Subject => ({ kind: "part", part: p })));
 }
 
 function path(tool: string, more: Partial<PathFact> = {}, operand = false): Subject {
@@ -57,19 +44,19 @@ describe("grantFor()", () => {
       box: "default",
       keys: ['["ls"]', "write_file /ws/a"],
     }],
-    ["the file, where it leads", facts("write_file", [path("write_file", { absolute: "/ws/link" })]), {
+    ["the file, where it leads", callOf("write_file", [path("write_file", { absolute: "/ws/link" })]), {
       rule: "write_file(/ws/a)",
       tool: "write_file",
       box: "default",
       keys: ["write_file /ws/a"],
     }],
-    ["every host", facts("fetch_url", [host({}), host({ host: "a.example.com" })]), {
+    ["every host", callOf("fetch_url", [host({}), host({ host: "a.example.com" })]), {
       rule: "fetch_url(example.com), fetch_url(a.example.com)",
       tool: "fetch_url",
       box: "default",
       keys: ["example.com", "a.example.com"],
     }],
-    ["exactly these arguments", facts("mcp.gh.merge", [{ kind: "call" }], { args: { b: 1, a: "x" } }), {
+    ["exactly these arguments", callOf("mcp.gh.merge", [{ kind: "call" }], { args: { b: 1, a: "x" } }), {
       rule: "mcp.gh.merge with exactly these arguments",
       tool: "mcp.gh.merge",
       box: "default",
@@ -77,7 +64,7 @@ describe("grantFor()", () => {
     }],
     [
       "exactly these arguments, beside what a command only names",
-      facts("mcp.x", [{ kind: "call" }, path("write_file", {}, true)]),
+      callOf("mcp.x", [{ kind: "call" }, path("write_file", {}, true)]),
       {
         rule: "mcp.x with exactly these arguments",
         tool: "mcp.x",
@@ -93,7 +80,7 @@ describe("grantFor()", () => {
     }],
     [
       "exactly these arguments, of a skill's tool with the command behind it",
-      facts("mcp.x", [
+      callOf("mcp.x", [
         { kind: "call" },
         { kind: "part", part: part("time ls", wrapped), tool: "shell" },
       ]),
@@ -132,12 +119,12 @@ describe("grantFor()", () => {
     ["none for an assignment", shell(part("bun test", { assignments: ["CI=1"] })), undefined],
     [
       "none for a protected file",
-      facts("write_file", [path("write_file", { protectedBy: ".git" })]),
+      callOf("write_file", [path("write_file", { protectedBy: ".git" })]),
       undefined,
     ],
     [
       "none for a path that leads nowhere",
-      facts("write_file", [{
+      callOf("write_file", [{
         kind: "path",
         tool: "write_file",
         path: unresolved,

@@ -18,36 +18,23 @@ import { matchesSubject } from "../../src/core/rule.ts";
 import { parseYaml } from "../../src/load/yaml.ts";
 import type { RuleEntry } from "../../src/load/policy_schema.ts";
 import { layerOf, ruleOf } from "../support/rules.ts";
+import { callOf } from "../support/calls.ts";
 import { type Family, part, questionOf, tries } from "./decide_generators.ts";
 
 const root = "/ws";
 const standing: Standing = { root, active: [], bounds: [], blocks: [] };
 
-function facts(tool: string, subjects: readonly Subject[], more: Partial<Facts> = {}): Facts {
-  return {
-    tool,
-    args: {},
-    risk: "execute",
-    subjects: subjects as Facts["subjects"],
-    box: "default",
-    sourcedBy: [],
-    mode: "interactive",
-    errors: [],
-    ...more,
-  };
-}
-
 function command(argv: readonly string[], more: Partial<Part> = {}): Facts {
-  return facts("shell", [{ kind: "part", part: part(argv.join(" "), more, [...argv]) }]);
+  return callOf("shell", [{ kind: "part", part: part(argv.join(" "), more, [...argv]) }]);
 }
 
 function file(tool: string, path: string): Facts {
   const fact = { written: path, absolute: path, resolved: path, inWorkspace: true };
-  return facts(tool, [{ kind: "path", tool, path: fact, operand: false }]);
+  return callOf(tool, [{ kind: "path", tool, path: fact, operand: false }]);
 }
 
 function host(name: string): Facts {
-  return facts("fetch_url", [{ kind: "host", host: { written: name, host: name, private: false } }]);
+  return callOf("fetch_url", [{ kind: "host", host: { written: name, host: name, private: false } }]);
 }
 
 /** What is shown, read as the entry of a policy file that it claims to be. */
@@ -126,22 +113,22 @@ describe("grantRules() says each thing once", () => {
     box: "default",
   });
   const rows: readonly (readonly [name: string, facts: Facts, rules: readonly GrantRule[] | undefined])[] = [
-    ["a command twice", facts("shell", [ls, ls]), [rule("shell", "command", "ls")]],
-    ["a file of two tools", facts("shell", [at("write_file", "/ws/a"), at("read_file", "/ws/a")]), [
+    ["a command twice", callOf("shell", [ls, ls]), [rule("shell", "command", "ls")]],
+    ["a file of two tools", callOf("shell", [at("write_file", "/ws/a"), at("read_file", "/ws/a")]), [
       rule("write_file", "path", "/ws/a"),
       rule("read_file", "path", "/ws/a"),
     ]],
-    ["no operand", facts("shell", [ls, at("read_file", "/ws/a", {}, true)]), [
+    ["no operand", callOf("shell", [ls, at("read_file", "/ws/a", {}, true)]), [
       rule("shell", "command", "ls"),
     ]],
-    ["no command inside", facts("shell", [ls, { kind: "part", part: part("date", inner) }]), [
+    ["no command inside", callOf("shell", [ls, { kind: "part", part: part("date", inner) }]), [
       rule("shell", "command", "ls"),
     ]],
     ["a host", host("a.b"), [rule("fetch_url", "host", "a.b")]],
-    ["nothing of a call as a whole", facts("mcp.x", [{ kind: "call" }]), undefined],
+    ["nothing of a call as a whole", callOf("mcp.x", [{ kind: "call" }]), undefined],
     ["nothing of what hides something", command(["time", "ls"], { notUnderstood: "x" }), undefined],
     ["nothing of an assignment alone", command([], { notUnderstood: "x" }), undefined],
-    ["nothing of no words", facts("shell", [{ kind: "part", part: part("", {}, []) }]), undefined],
+    ["nothing of no words", callOf("shell", [{ kind: "part", part: part("", {}, []) }]), undefined],
     [
       "nothing of words that are not known",
       command(["ls", "*"], { blurs: [{ at: 1, pieces: ["", ""], many: true, glob: true }] }),
@@ -149,7 +136,7 @@ describe("grantRules() says each thing once", () => {
     ],
     [
       "nothing of a protected path",
-      facts("write_file", [at("write_file", "/ws/a", { protectedBy: ".git" })]),
+      callOf("write_file", [at("write_file", "/ws/a", { protectedBy: ".git" })]),
       undefined,
     ],
   ];
@@ -370,7 +357,7 @@ describe("grantRules()", () => {
   const rows: readonly (readonly [name: string, call: Facts, shown: readonly string[] | undefined])[] = [
     [
       "every command once",
-      facts("shell", [
+      callOf("shell", [
         { kind: "part", part: part("git push") },
         { kind: "part", part: part("git push") },
         { kind: "part", part: part("ls") },
@@ -384,7 +371,7 @@ describe("grantRules()", () => {
       ...command(["ls"]),
       subjects: [{ kind: "part", part: part("ls") }, ...file("write_file", "/ws/out").subjects],
     }, ["shell(ls)", "write_file(/ws/out)"]],
-    ["none for a call as a whole", facts("mcp.gh.merge", [{ kind: "call" }]), undefined],
+    ["none for a call as a whole", callOf("mcp.gh.merge", [{ kind: "call" }]), undefined],
     [
       "none for a command of which nothing is known",
       command([], { notUnderstood: "leads somewhere" }),

@@ -7,23 +7,13 @@ import { nearMisses, showNearMiss } from "../../src/core/near_miss.ts";
 import type { Layer } from "../../src/core/policy.ts";
 import { parseShell } from "../../src/shell/parse.ts";
 import { type Entries, layerOf } from "../support/rules.ts";
+import { callOf } from "../support/calls.ts";
 import { type Family, part, questionOf, tries } from "./decide_generators.ts";
 
 const standing = { root: "/ws", active: [], bounds: [], blocks: [] };
 
 function facts(tool: string, subjects: readonly Subject[], more: Partial<Facts> = {}): Facts {
-  const risk = tool === "read_file" ? "read" : "execute";
-  return {
-    tool,
-    args: {},
-    risk,
-    subjects: subjects as Facts["subjects"],
-    box: "default",
-    sourcedBy: [],
-    mode: "interactive",
-    errors: [],
-    ...more,
-  };
+  return callOf(tool, subjects, { risk: tool === "read_file" ? "read" : "execute", ...more });
 }
 
 function shell(text: string): Facts {
