@@ -62,6 +62,9 @@ const tables: Readonly<Record<string, readonly (readonly [command: string, seen:
     ["git -c some.thing='git merge x' log", "may run"],
     ["ssh -o ProxyCommand='git merge x' h", "runs"],
     ["git pull --no-rebase . x", "runs"],
+    ["git bisect run sh -c 'git merge x'", "runs"],
+    ["git bisect run git merge x", "runs"],
+    ["git submodule foreach 'git merge x'", "runs"],
   ],
   "words that are printed, searched or kept": [
     ["git commit -m 'git merge x'", "no"],
