@@ -243,7 +243,7 @@ function optionCommands(program: string, words: readonly Shape[]): readonly Inne
     }
     if (/^-(f|-file|-config|-git-dir|-include)/.test(use.option)) return [];
     // Git hands the words behind a verb on as they are, or joins them for a shell.
-    if (!use.option.startsWith("-")) {
+    if (program === "git" && !use.option.startsWith("-") && words.length > use.at + 2) {
       return [{ kind: "script", text: use.value }, command(words.slice(use.at + 1))];
     }
     const setting = use.option === "-o" && /^(ssh|scp|sftp)$/.test(program) ? /^\w+\s*[=\s]\s*/ : /^exec=/;
