@@ -1,6 +1,7 @@
 // Who answers an ask: the person at the terminal, or nobody.
 import type { Approval, Approver } from "../agent/ports.ts";
 import { showCause } from "../core/decision.ts";
+import { isGuess } from "../core/covering.ts";
 import type { Facts } from "../core/facts.ts";
 import { escapeLine, escapeTerminal } from "../core/text.ts";
 import type { Output } from "./output.ts";
@@ -78,7 +79,8 @@ export function describeApproval(approval: Approval, paint: Output["paint"]): re
 }
 
 function subjectLines(facts: Facts): readonly string[] {
-  return facts.subjects.map((subject) => {
+  // A guess that matters is the reason, and is said there.
+  return facts.subjects.filter((s) => !isGuess(s)).map((subject) => {
     switch (subject.kind) {
       case "call":
         return escapeLine(JSON.stringify(facts.args));

@@ -143,7 +143,8 @@ function wholeLines(cause: Cause): readonly string[] {
 }
 
 function partLines(part: PartExplanation, number: number): readonly string[] {
-  const effect = part.effect ?? "nothing forbids it";
+  const gated = part.guessed === true && part.matches.length === 0;
+  const effect = part.effect ?? (gated ? "held by a gate" : "nothing forbids it");
   const lines = [`${number}. ${titleOf(part)}: ${effect} (risk ${part.risk})`];
   if (part.argv !== undefined && part.argv.length > 0) lines.push(line("words", JSON.stringify(part.argv)));
   if (part.notUnderstood !== undefined) lines.push(line("note", part.notUnderstood));
@@ -160,7 +161,7 @@ function partLines(part: PartExplanation, number: number): readonly string[] {
       )
     ),
   );
-  if (part.matches.length === 0 && part.kind !== "call") {
+  if (part.matches.length === 0 && part.kind !== "call" && !gated) {
     lines.push(line("rules", "none of the policy matches"));
   }
   return lines;
@@ -171,6 +172,7 @@ function titleOf(part: PartExplanation): string {
     case "call":
       return "the call";
     case "part":
+      if (part.guessed === true) return part.shown ?? "";
       return `${part.inner === true ? "command inside" : "command"} \`${part.shown}\``;
     case "path":
       return `${part.operand === true ? "operand" : "path"} \`${part.written}\` as ${part.tool}`;

@@ -3,6 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { inspectOffline } from "../agent/inspect.ts";
 import { unavailable } from "../core/catalog.ts";
+import { isOperand } from "../core/covering.ts";
 import { plural } from "../core/plural.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
@@ -138,7 +139,7 @@ function matchesExample(policy: Policy, surroundings: Surroundings, rule: Rule, 
     });
     const matches = (subject: (typeof facts.subjects)[number]) =>
       matchesSubject(rule, facts, subject, rule.effect === "allow" ? "allow" : "restrict", policy.root);
-    const judged = facts.subjects.filter((s) => s.kind !== "path" || !s.operand);
+    const judged = facts.subjects.filter((s) => !isOperand(s));
     return rule.effect === "allow" ? judged.every(matches) : facts.subjects.some(matches);
   });
 }

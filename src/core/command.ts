@@ -127,13 +127,26 @@ function coversExactly(pattern: CommandPattern, part: Part): boolean {
 
 function couldBe(pattern: CommandPattern, part: Part): boolean {
   const [program, ...others] = patternNames(pattern);
+  if (part.level === "guessed") {
+    return program !== undefined && couldBeGuessed(pattern, [program, ...others], part);
+  }
   const line = lineOf(part);
   // Most patterns are about another program.
   if (program !== undefined && line.program !== undefined && line.program !== program) return false;
   if (!pattern.assignments.every((a) => couldAssign(a, part))) return false;
   if (program === undefined) return pattern.rest || part.argv.length === 0;
-  if (line.foreignGit) return true;
-  return reaches([program, ...others], pattern.rest, line);
+  return reachesLine([program, ...others], pattern.rest, line);
+}
+
+function couldBeGuessed(pattern: CommandPattern, names: readonly string[], part: Part): boolean {
+  if (pattern.assignments.length > 0) return false;
+  const found = startsOf(part).get(names[0] ?? "") ?? [];
+  // Nobody names one program so often: which of the places runs is not looked at any more.
+  return found.length >= mostStarts || found.some((at) => reachesLine(names, pattern.rest, tailOf(part, at)));
+}
+
+function reachesLine(names: readonly string[], rest: boolean, line: Line): boolean {
+  return line.foreignGit || reaches(names, rest, line);
 }
 
 /** The program that the pattern names, as programName() gives it; undefined when it names none. */
@@ -146,12 +159,13 @@ export function patternProgram(pattern: CommandPattern): string | undefined {
  * runs. A pattern that names another program does not match the part.
  */
 export function programOf(part: Part): string | undefined {
-  return lineOf(part).program;
+  return part.anyStart === true ? undefined : lineOf(part).program;
 }
 
 // Patterns and parts never change, and every pattern meets every part: what is looked up in them is kept.
 const kept = new WeakMap<CommandPattern, readonly string[]>();
 const lines = new WeakMap<Part, Line>();
+const starts = new WeakMap<Part, ReadonlyMap<string, readonly number[]>>();
 
 // The words of a pattern, the program by its name.
 function patternNames(pattern: CommandPattern): readonly string[] {
@@ -184,17 +198,54 @@ type Line = {
 function lineOf(part: Part): Line {
   const found = lines.get(part);
   if (found !== undefined) return found;
-  const tokens = tokensOf(part);
+  const line = lineFrom(tokensOf(part), part.level === "guessed");
+  lines.set(part, line);
+  return line;
+}
+
+// Of a longer tail the rest is one unknown word.
+const longestTail = 40;
+const mostStarts = 200;
+
+// Where each program is named among guessed words.
+function startsOf(part: Part): ReadonlyMap<string, readonly number[]> {
+  const found = starts.get(part);
+  if (found !== undefined) return found;
+  const made = new Map<string, number[]>();
+  const last = part.anyStart === true ? part.argv.length : 1;
+  const unknown = new Set(part.blurs?.map((b) => b.at));
+  for (let at = 0; at < last; at++) {
+    if (unknown.has(at)) continue;
+    const name = programName(part.argv[at] ?? "").replace(/^git-.*/s, "git");
+    const known = made.get(name);
+    if (known === undefined) made.set(name, [at]);
+    else if (known.length < mostStarts) known.push(at);
+  }
+  starts.set(part, made);
+  return made;
+}
+
+function tailOf(part: Part, at: number): Line {
+  const end = Math.min(part.argv.length, at + longestTail);
+  const blurs = (part.blurs ?? []).filter((b) => b.at >= at && b.at < end).map((b) => ({
+    ...b,
+    at: b.at - at,
+  }));
+  const tokens = tokensOf({ ...part, argv: part.argv.slice(at, end), blurs });
+  return lineFrom(end < part.argv.length ? [...tokens, unknownRest] : tokens, true);
+}
+
+const unknownRest: Token = { text: "…", blur: { at: longestTail, pieces: ["", ""], many: true } };
+
+function lineFrom(tokens: readonly Token[], guessed: boolean): Line {
   const [first] = tokens;
   const program = first === undefined ? "" : first.blur === undefined ? first.text : undefined;
-  const line = {
+  return {
     tokens,
     program,
     known: new Set(tokens.filter((t) => t.blur === undefined).map((t) => t.text)),
-    foreignGit: program === "git" && isForeignGit(tokens),
+    foreignGit: program === "git" && isForeignGit(tokens, guessed),
   };
-  lines.set(part, line);
-  return line;
 }
 
 // `git-push` and `/usr/lib/git-core/git-push` are `git push`.
@@ -208,13 +259,14 @@ function tokensOf(part: Part): readonly Token[] {
   return [...names.map((text) => ({ text, blur: undefined })), ...others];
 }
 
-// An alias stands for anything that git can do; so does a program that calls itself git-something.
-function isForeignGit(tokens: readonly Token[]): boolean {
+// An alias stands for anything that git can do; so does a program that calls itself git-something. Guessed words may be
+// about git, and no command of it.
+function isForeignGit(tokens: readonly Token[], guessed: boolean): boolean {
   const at = subcommandIndex(tokens.map((t) => t.text));
   const before = tokens.slice(1, at);
   if (before.some((t) => /^(-c|--config-env=)?alias\./i.test(t.text) || t.blur !== undefined)) return true;
   const command = tokens[at];
-  return command !== undefined && command.blur === undefined && !command.text.startsWith("-") &&
+  return !guessed && command !== undefined && command.blur === undefined && !command.text.startsWith("-") &&
     !isGitCommand(command.text);
 }
 

@@ -106,8 +106,8 @@ function restrictMiss(pattern: CommandPattern, part: Part): Miss {
       "restrict",
     );
   let same = words.length;
-  // Without words it reaches everything.
-  while (!reaches(same)) same--;
+  // Without words it reaches everything but what is guessed.
+  while (same > 0 && !reaches(same)) same--;
   if (same === 0) return wordMiss(pattern, part, 0, part.argv[0], 0);
   const shift = Math.max(0, subcommandIndex(part.argv) - 1);
   if (same < words.length) return wordMiss(pattern, part, same, part.argv[same + shift], same + shift);

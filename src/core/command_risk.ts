@@ -92,6 +92,14 @@ const networkCommands: ReadonlyMap<string, readonly string[]> = new Map(
 /** Without a subcommand these install. */
 const installers = set("npm yarn pnpm");
 
+/** How far the program by itself goes by the table; undefined when it is not there, or goes as far as its subcommand says. */
+export function knownRisk(program: string): Risk | undefined {
+  if (readers.has(program)) return "read";
+  if (writers.has(program)) return "write";
+  if (reachingOut.has(program)) return "network";
+  return destroyers.has(program) ? "destructive" : undefined;
+}
+
 const gitReads = set(
   "status diff log show blame annotate grep shortlog describe rev-parse rev-list ls-files ls-tree cat-file name-rev merge-base show-ref " +
     "for-each-ref diff-tree diff-index diff-files count-objects fsck var version help check-ignore check-attr check-mailmap " +

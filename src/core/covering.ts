@@ -7,6 +7,8 @@ import { type Matchers, matchesSubject } from "./rule.ts";
 
 /** The risk of one subject by itself; never higher than that of the whole call. */
 export function riskOf(facts: Facts, subject: Subject): Risk {
+  // A guess makes nothing riskier.
+  if (isGuess(subject)) return facts.risk;
   if (subject.kind === "part") return commandRisk(subject.part);
   if (subject.kind === "path" && subject.tool !== facts.tool) {
     return subject.tool === "read_file" ? "read" : "write";
@@ -85,6 +87,12 @@ export function isInner(subject: Subject): subject is PartSubject {
   return subject.kind === "part" && subject.part.level === "inner";
 }
 
+/** Words that a program of which nothing is known may run. */
+export function isGuess(subject: Subject): boolean {
+  return subject.kind === "part" && subject.part.level === "guessed";
+}
+
+/** Whether only rules that restrict speak of it: a path operand, or words that are no more than guessed to run. */
 export function isOperand(subject: Subject): boolean {
-  return subject.kind === "path" && subject.operand;
+  return isGuess(subject) || (subject.kind === "path" && subject.operand);
 }

@@ -1,6 +1,6 @@
 // What is said about a decision. One function makes what `permission.resolved` records, what `writ explain --json` prints and
 // what the model is told, so that the three never differ.
-import { covering, isInner, isOperand, restricts, riskOf } from "./covering.ts";
+import { covering, isGuess, isInner, isOperand, restricts, riskOf } from "./covering.ts";
 import { allowingFacts, type Standing, votesOn } from "./decide.ts";
 import {
   type Cause,
@@ -87,6 +87,8 @@ export type PartExplanation = {
   readonly argv?: readonly string[];
   /** It runs inside another command. */
   readonly inner?: true;
+  /** A program of which nothing is known may run it, as `shown` says. */
+  readonly guessed?: true;
   /** Only rules that restrict, and protection, speak of it. */
   readonly operand?: true;
   readonly notUnderstood?: string;
@@ -103,14 +105,15 @@ export type PartExplanation = {
   readonly causes: readonly Cause[];
 };
 
-/** In the order of the facts. */
+/** In the order of the facts; words that are no more than guessed to run only where something reaches them. */
 export function explainParts(
   layers: readonly Layer[],
   facts: Facts,
   standing: Standing,
 ): readonly PartExplanation[] {
   const allowing = allowingFacts(facts, standing.vouched);
-  return facts.subjects.map((subject) => {
+  const judged = facts.subjects.filter((s) => !isGuess(s) || isReached(s, layers, facts, standing));
+  return judged.map((subject) => {
     const votes = votesOn(layers, facts, standing, subject);
     const causes = sorted(votes);
     const matches = layers.flatMap((layer) => layer.rules).filter((rule) =>
@@ -127,6 +130,12 @@ export function explainParts(
       causes,
     };
   });
+}
+
+function isReached(subject: Subject, layers: readonly Layer[], facts: Facts, standing: Standing): boolean {
+  const rules = layers.flatMap((l) => l.rules.filter((r) => r.effect !== "allow"));
+  const gated = standing.blocks.flatMap((block) => block.gate.before);
+  return [...rules, ...gated].some((rule) => restricts(rule, facts, subject, standing.root));
 }
 
 function sorted(votes: readonly Cause[]): readonly Cause[] {
@@ -152,6 +161,7 @@ function described(subject: Subject): Omit<PartExplanation, "risk" | "matches" |
         ...base,
         argv,
         ...(isInner(subject) ? { inner: true } : {}),
+        ...(isGuess(subject) ? { guessed: true } : {}),
         ...(notUnderstood === undefined ? {} : { notUnderstood }),
       };
     }

@@ -25,8 +25,15 @@ export type Part = {
   readonly text: string;
   /** Assignment prefixes, such as `TZ=UTC`, unquoted when their value is known. */
   readonly assignments: readonly string[];
-  /** Allow rules cover only `top`; deny, ask and gate patterns look at `inner` too. */
-  readonly level: "top" | "inner";
+  /**
+   * Allow rules cover only `top`; deny, ask and gate patterns look at `inner` too. `guessed`: a program of which nothing is
+   * known may run these words; only patterns of commands that restrict speak of them.
+   */
+  readonly level: "top" | "inner" | "guessed";
+  /** Of guessed words: the program that may run them, as written. */
+  readonly mayRun?: string;
+  /** The command may start at any of the words. */
+  readonly anyStart?: true;
   /** Why an allow rule does not cover it as a matter of course; undefined when there is no reason. */
   readonly notUnderstood?: string;
   /** In spite of `notUnderstood` every word is known: an allow rule that says these words covers it. */
@@ -100,10 +107,14 @@ export function showSubject(subject: Subject): string | undefined {
     case "call":
       return undefined;
     case "part":
-      return subject.part.text;
+      return showPart(subject.part);
     case "path":
       return subject.path.resolved ?? subject.path.written;
     case "host":
       return subject.host.host;
   }
+}
+
+function showPart({ mayRun, text }: Part): string {
+  return mayRun === undefined ? text : `\`${mayRun}\` may run its words \`${text}\``;
 }

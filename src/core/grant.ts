@@ -1,6 +1,6 @@
 // Answers kept for the session. A grant covers exactly what was shown and approved, never more.
 import { needsNaming } from "./command.ts";
-import { isInner, isOperand } from "./covering.ts";
+import { isGuess, isInner, isOperand } from "./covering.ts";
 import type { Facts, Subject } from "./facts.ts";
 import { grantRules, showGrantRule } from "./grant_rule.ts";
 import { canonicalJson } from "./text.ts";
@@ -54,7 +54,7 @@ function keyOf(subject: Subject, facts: Facts): string | undefined {
       if (!isOfSkill(subject) && needsNaming(subject.part) !== undefined) return undefined;
       const words = JSON.stringify(subject.part.argv);
       // Seen inside another command, it was not approved by itself.
-      return isInner(subject) ? `inside ${words}` : words;
+      return isGuess(subject) ? `guessed ${words}` : isInner(subject) ? `inside ${words}` : words;
     }
     case "path": {
       const { resolved, protectedBy } = subject.path;

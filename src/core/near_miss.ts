@@ -1,7 +1,7 @@
 // Rules that nearly matched a call, and the one thing that kept each of them from it. For people and for the model, never
 // for deciding: what is said here follows from the matchers, it does not replace them.
 import { commandMiss } from "./command_miss.ts";
-import { covering, isOperand, restricts } from "./covering.ts";
+import { covering, isGuess, isOperand, restricts } from "./covering.ts";
 import { allowingFacts, type Standing, votesOn } from "./decide.ts";
 import type { Effect, LayerName } from "./decision.ts";
 import { type Facts, type HostFact, showSubject, type Subject } from "./facts.ts";
@@ -112,7 +112,7 @@ function nearestSubject(
 ): { readonly near: NearMiss; readonly progress: number } | undefined {
   let best: { readonly miss: Miss; readonly subject: Subject } | undefined;
   for (const { subject, open } of search.subjects) {
-    if (rule.effect === "allow" && (!open || isOperand(subject))) continue;
+    if (isGuess(subject) || (rule.effect === "allow" && (!open || isOperand(subject)))) continue;
     const miss = missOf(search, layer, rule, subject);
     if (miss === undefined || miss.progress <= (best?.miss.progress ?? 0)) continue;
     best = { miss, subject };

@@ -208,6 +208,7 @@ const synonyms: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map(
 export function sameSubcommand(program: string, word: string, wanted: string): boolean {
   if (word === wanted) return true;
   if (synonyms.get(program)?.get(word) === wanted) return true;
+  if (program === "git" && word === "pull" && (wanted === "merge" || wanted === "rebase")) return true;
   // npm takes any unambiguous beginning of a command's name.
   return program === "npm" && word.length >= 3 && wanted.startsWith(word);
 }

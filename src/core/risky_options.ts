@@ -105,6 +105,8 @@ const shipped: ReadonlyMap<string, Program> = new Map(Object.entries<Program>({
     harmless: "--checkpoint --to --no --new --remove",
     dashless: true,
   },
+  split: { runs: "--filter", valued: "abCnl" },
+  zip: { runs: "-TT --unzip-command", single: true },
   fd,
   fdfind: fd,
   awk,

@@ -108,6 +108,8 @@ export function namesTool({ tools }: Pick<Matchers, "tools">, name: string): boo
 }
 
 function subjectMatches(m: Matchers, subject: Subject, reach: Reach): boolean {
+  // What is said of the call without naming a command is said of the part that holds these words.
+  if (m.command === undefined && subject.kind === "part" && subject.part.level === "guessed") return false;
   if (m.command !== undefined) {
     if (subject.kind !== "part" || !matchesOne(m.command, subject.part, reach)) return false;
     if (m.exceptCommand !== undefined && matchesOne(m.exceptCommand, subject.part, opposite(reach))) {

@@ -1,10 +1,12 @@
 // Walks a syntax tree and collects what is judged: simple commands at any depth, redirections, path operands.
+import type { Blur, Part } from "../core/facts.ts";
 import { programName } from "../core/program_options.ts";
 import { commandShapes, commentTouches, gluedElsewhere, printed } from "./command_words.ts";
 import { harm, joinsCommands, missesCommands } from "./effects.ts";
-import { isSpent, newEffort, spend } from "./effort.ts";
+import { type Effort, isSpent, newEffort, spend } from "./effort.ts";
 import { below, foldersOf } from "./folders.ts";
 import { type Collected, type Level, unclear } from "./found.ts";
+import { guessedWords } from "./guessed_words.ts";
 import { assignedCommands } from "./hidden_commands.ts";
 import { type Operand, operandsOf } from "./operands.ts";
 import { ranAgain, readRedirect } from "./redirects.ts";
@@ -46,8 +48,15 @@ const deepestTree = 1000;
 
 /** Collects everything from a parsed source, in the order of the text. */
 export function collect(script: ParsedScript, source: string, leads?: Collected["leads"]): Collected {
-  const out: Collected = {
+  const out = newCollected(newEffort(), newEffort(), leads);
+  walkScript(script, { out, source, level: "top", statusHidden: false, depth: 0 });
+  return out;
+}
+
+function newCollected(effort: Effort, guessing: Effort, leads: Collected["leads"]): Collected {
+  return {
     parts: [],
+    guesses: [],
     redirections: [],
     operands: [],
     faults: [],
@@ -56,10 +65,9 @@ export function collect(script: ParsedScript, source: string, leads?: Collected[
     readers: [],
     folders: [],
     ...(leads === undefined ? {} : { leads }),
-    effort: newEffort(),
+    effort,
+    guessing,
   };
-  walkScript(script, { out, source, level: "top", statusHidden: false, depth: 0 });
-  return out;
 }
 
 function walkScript(script: ParsedScript, at: Context): void {
@@ -263,7 +271,7 @@ function addPart(at: Context, draft: Draft): void {
     (wrapped.hidden ? wrapped.why : undefined);
   const soft = draft.why ?? wrapped.why ??
     (assignments.length > 0 ? `${quoted(assignments[0] ?? "")} is set for it` : undefined);
-  const blurs = words.flatMap((w, i) => w.blur === undefined ? [] : [{ at: i, ...w.blur }]);
+  const blurs = blursOf(words);
   out.parts.push({
     argv: words.map((w) => w.text),
     ...(blurs.length === 0 ? {} : { blurs }),
@@ -296,11 +304,67 @@ function addPart(at: Context, draft: Draft): void {
     out.readers.push(wrapped.reads);
     if (draft.input !== undefined) { for (const inner of wrapped.reads(draft.input)) addInner(at, inner); }
   }
+  if (draft.keyword !== true) guess(at, words, wrapped);
   for (const text of assignments) for (const inner of assignedCommands(text)) addInner(at, inner);
   if (/^(export|declare|typeset|readonly|local)$/.test(words[0]?.text ?? "")) {
     for (const word of words.slice(1)) for (const inner of assignedCommands(word.text)) addInner(at, inner);
   }
   if (wrapped.moves === true) out.moved = true;
+}
+
+// What a program of which nothing is known may run is walked apart: nothing of it counts but the words of its commands.
+function guess(at: Context, words: readonly Shape[], wrapped: Wrapped): void {
+  const { tail, texts } = guessedWords(words, wrapped);
+  const { guesses, guessing, leads } = at.out;
+  const mayRun = words[0]?.text ?? "";
+  if (tail !== undefined) keepGuess(at.out, { ...guessed(tail, mayRun), anyStart: true });
+  for (const text of texts) {
+    if (at.depth >= deepest || !spend(guessing, "characters", text.length)) return;
+    const script = parseScript(text);
+    // A shell runs the lines before a fault, and nothing of its line.
+    if (script.errors !== undefined && !text.includes("\n")) continue;
+    const out = newCollected(guessing, guessing, leads);
+    walkScript(script, { out, source: text, level: "inner", statusHidden: true, depth: at.depth + 1 });
+    for (const { argv, blurs, text } of out.parts) {
+      if (argv.length === 0) continue;
+      keepGuess(at.out, {
+        argv,
+        ...(blurs === undefined ? {} : { blurs }),
+        text,
+        assignments: [],
+        level: "guessed",
+        mayRun,
+      });
+    }
+    guesses.push(...out.guesses);
+  }
+}
+
+// Every guess is compared with every rule: they cost what they hold.
+function keepGuess({ guesses, guessing }: Collected, guess: Part): void {
+  const { length } = guess.argv;
+  if (
+    spend(guessing, "commands", 1) && spend(guessing, "words", length) &&
+    spend(guessing, "characters", guess.text.length)
+  ) {
+    guesses.push(guess);
+  }
+}
+
+function guessed(words: readonly Shape[], mayRun: string): Part {
+  const blurs = blursOf(words);
+  return {
+    argv: words.map((w) => w.text),
+    ...(blurs.length === 0 ? {} : { blurs }),
+    text: words.map((w) => w.text).join(" "),
+    assignments: [],
+    level: "guessed",
+    mayRun,
+  };
+}
+
+function blursOf(words: readonly Shape[]): readonly Blur[] {
+  return words.flatMap((w, i) => w.blur === undefined ? [] : [{ at: i, ...w.blur }]);
 }
 
 const mostFolders = 32;

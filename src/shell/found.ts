@@ -22,6 +22,8 @@ export type FoundOperand = Operand & { readonly afterCd: boolean; readonly level
 
 export type Collected = {
   readonly parts: Part[];
+  /** Words that programs of which nothing is known may run. */
+  readonly guesses: Part[];
   readonly redirections: OpenedFile[];
   readonly operands: FoundOperand[];
   readonly faults: Fault[];
@@ -32,6 +34,8 @@ export type Collected = {
   /** What the commands seen so far run of a text that they read. */
   readonly readers: ((input: string) => readonly Inner[])[];
   readonly effort: Effort;
+  /** What is left for texts that are no more than guessed to run. */
+  readonly guessing: Effort;
   /** Folders, as written, in which the commands to come may stand. */
   readonly folders: string[];
   /** Where the path of a program leads; undefined when that is not known. */

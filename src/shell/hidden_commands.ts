@@ -27,6 +27,12 @@ export function hiddenCommands(program: string, words: readonly Shape[]): Hidden
   return own === undefined ? nothing : own(args, program);
 }
 
+/** Whether the arguments of the program are read for what it would run. */
+export function isRead(program: string): boolean {
+  const own = Object.hasOwn(table, program) ? table[program] : undefined;
+  return own !== undefined && own !== language && own !== looseBehindVerb;
+}
+
 type Reading = (args: readonly Shape[], program: string) => Hidden;
 
 function script(text: string): Inner {
@@ -265,7 +271,8 @@ const awk: Reading = (args, program) => {
   return plain ? nothing : open(program, inner);
 };
 
-const calls = /system|exec|spawn|popen|subprocess|`|qx|\bopen\b|\brun\b|check_|shell|\bfork\b|%x/i;
+/** What code looks like that starts a program. */
+export const calls = /system|exec|spawn|popen|subprocess|`|qx|\bopen\b|\brun\b|check_|shell|\bfork\b|%x/i;
 
 // What code can do is not followed; a call that runs a program is seen, and the texts in it are looked at.
 const language: Reading = (args, program) => {
@@ -303,6 +310,11 @@ const loose: Reading = (args, program) => {
     why: `${quoted(program)} may run another command`,
   };
 };
+
+const looseBehindVerb: Reading = (args, program) =>
+  args.some((a) => /^(exec|run|shell|develop|enter|environment|--|-c|--command)$/.test(a.text))
+    ? loose(args, program)
+    : nothing;
 
 const eachText: Reading = (args, program) => ({
   inner: args.filter((a) => !a.text.startsWith("-")).map((a) => joined([a])),
@@ -399,7 +411,7 @@ const table: Readonly<Record<string, Reading>> = Object.fromEntries([
   ...named("sed gsed", sed),
   ...named("awk gawk mawk nawk original-awk", awk),
   ...named(
-    "python python2 python3 pypy pypy3 perl ruby node nodejs php lua luajit deno bun tclsh wish guile osascript groovy elixir erl scala R Rscript",
+    "python python2 python3 pypy pypy3 perl ruby node nodejs php lua luajit deno bun tclsh wish guile osascript groovy elixir erl scala r rscript julia gnuplot octave pwsh powershell",
     language,
   ),
   ...named("expect", expect),
@@ -411,10 +423,7 @@ const table: Readonly<Record<string, Reading>> = Object.fromEntries([
   ),
   ...named(
     "ip machinectl distrobox toolbox flatpak-spawn lxc nix guix conda mamba micromamba",
-    (args, program) =>
-      args.some((a) => /^(exec|run|shell|develop|enter|environment|--|-c|--command)$/.test(a.text))
-        ? loose(args, program)
-        : nothing,
+    looseBehindVerb,
   ),
   ...named("pee mispipe concurrently start-server-and-test", eachText),
   ...named("at batch", later),
@@ -430,7 +439,7 @@ export function assignedCommands(assignment: string): readonly Inner[] {
   const [, name = "", value = ""] = /^([A-Za-z_]\w*)\+?=(.*)$/s.exec(assignment) ?? [];
   if (/^PS[0-4]$/.test(name)) return [script(`: "${value}"`)];
   const runs =
-    /COMMAND|PAGER|EDITOR$|VISUAL$|SHELL$|BROWSER$|^LESS(OPEN|CLOSE)$|RSH$|^GIT_SSH|ASKPASS$|WRAPPER$|_CMD$|EXTERNAL_DIFF$|^MAKEFLAGS$|PROXY_COMMAND$|^(CC|CXX|LD)$/;
+    /COMMAND|PAGER|^GIT_CONFIG_VALUE_|EDITOR$|VISUAL$|SHELL$|BROWSER$|^LESS(OPEN|CLOSE)$|RSH$|^GIT_SSH|ASKPASS$|WRAPPER$|_CMD$|EXTERNAL_DIFF$|^MAKEFLAGS$|PROXY_COMMAND$|^(CC|CXX|LD)$/;
   if (!runs.test(name) || value.trim() === "") return [];
   return scripts(name === "MAKEFLAGS" ? makeTexts(value) : [`${value.replace(/^\|/, "")} ${unknownMark}`]);
 }

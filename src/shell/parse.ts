@@ -10,6 +10,8 @@ import { endsOpen, type ParsedScript, parseScript } from "./syntax.ts";
 export type ShellText = {
   /** Simple commands in the order of the text, those inside a command after it. */
   readonly parts: readonly Part[];
+  /** Words that programs of which nothing is known may run: for rules that restrict. */
+  readonly guesses: readonly Part[];
   readonly redirections: readonly OpenedFile[];
   readonly operands: readonly FoundOperand[];
   /** Each is a reason not to run the text at all. */
@@ -44,14 +46,18 @@ export function parseShell(command: string, leads?: (program: string) => string 
   const script = parseScript(command);
   const nothing = script.commands.length === 0 ? nothingToRun(script) : undefined;
   if (nothing !== undefined) return refused(nothing);
-  const { parts, redirections, operands, faults, moved, effort } = collect(script, command, leads);
-  const message = excess(effort);
+  const { parts, guesses, redirections, operands, faults, moved, effort, guessing } = collect(
+    script,
+    command,
+    leads,
+  );
+  const message = excess(effort) ?? excess(guessing);
   const errors = message === undefined ? unique(faults) : [{ code: "too_complex", message }];
-  return { parts, redirections, operands, errors, moves: moved };
+  return { parts, guesses, redirections, operands, errors, moves: moved };
 }
 
 function refused(fault: Fault): ShellText {
-  return { parts: [], redirections: [], operands: [], errors: [fault], moves: false };
+  return { parts: [], guesses: [], redirections: [], operands: [], errors: [fault], moves: false };
 }
 
 function nothingToRun(script: ParsedScript): Fault {

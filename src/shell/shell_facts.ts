@@ -54,6 +54,7 @@ export function shellFacts(command: string, place: ShellPlace): ShellFacts {
   const operands = operandSubjects(text.operands, fact, cwd, at);
   if (operands === undefined || levels < 0) return refused([tooManyPaths]);
   for (const operand of operands) subjects.push(operand);
+  for (const part of text.guesses) subjects.push({ kind: "part", part });
   const [first, ...others] = subjects;
   return {
     subjects: first === undefined ? [{ kind: "call" }] : [first, ...others],

@@ -242,7 +242,12 @@ function optionCommands(program: string, words: readonly Shape[]): readonly Inne
       return configCommand(use.value);
     }
     if (/^-(f|-file|-config|-git-dir|-include)/.test(use.option)) return [];
-    return [{ kind: "script", text: use.value.replace(/^exec=/, "") }];
+    // Git hands the words behind a verb on as they are, or joins them for a shell.
+    if (program === "git" && !use.option.startsWith("-") && words.length > use.at + 2) {
+      return [{ kind: "script", text: use.value }, command(words.slice(use.at + 1))];
+    }
+    const setting = use.option === "-o" && /^(ssh|scp|sftp)$/.test(program) ? /^\w+\s*[=\s]\s*/ : /^exec=/;
+    return [{ kind: "script", text: use.value.replace(setting, "") }];
   });
 }
 
@@ -276,18 +281,24 @@ function endsFound(words: readonly Shape[], at: number): boolean {
   return words[at]?.text === ";" || (words[at]?.text === "+" && words[at - 1]?.text === "{}");
 }
 
+/** Whether git runs a program from the setting of this name. */
+export function runsFromSetting(key: string): boolean {
+  return configPrograms.test(key);
+}
+
 const configPrograms =
-  /^(alias\..*|core\.(pager|editor|sshcommand|fsmonitor|askpass|gitproxy|hookspath|alternaterefscommand)|sequence\.editor|diff\.external|diff\..*\.(command|textconv)|merge\..*\.driver|filter\..*|credential.*\.helper|(diff|merge)tool\..*|pager\..*|gpg\..*program|interactive\.difffilter|uploadpack\..*|remote\..*\.(uploadpack|receivepack|vcs)|browser\..*|man\..*|sendemail\..*cmd|trailer\..*\.(cmd|command))=/i;
+  /^(alias\..*|core\.(pager|editor|sshcommand|fsmonitor|askpass|gitproxy|hookspath|alternaterefscommand)|sequence\.editor|diff\.external|diff\..*\.(command|textconv)|merge\..*\.driver|filter\..*|credential.*\.helper|(diff|merge|gui)tool\..*|pager\..*|gpg\..*(program|command)|interactive\.difffilter|uploadpack\..*|remote\..*\.(uploadpack|receivepack|vcs|url|pushurl)|url\..*|browser\..*|web\.browser|instaweb\..*|man\..*|sendemail\..*(cmd|server)|trailer\..*\.(cmd|command)|tar\..*\.command|imap\.tunnel|hook\..*\.command|submodule\..*\.update|init\.templatedir)$/i;
 
 function configCommand(setting: string): readonly Inner[] {
-  if (!configPrograms.test(setting)) return [];
-  const value = setting.slice(setting.indexOf("=") + 1);
+  const equals = setting.indexOf("=");
+  if (equals < 0 || !runsFromSetting(setting.slice(0, equals))) return [];
+  const value = setting.slice(equals + 1);
   if (/^alias\./i.test(setting)) {
     return value.startsWith("!")
       ? [{ kind: "script", text: value.slice(1) }]
       : [{ kind: "script", text: `git ${value}` }];
   }
-  return [{ kind: "script", text: value.replace(/^!/, "") }];
+  return [{ kind: "script", text: value.replace(/^(!|ext::)/, "") }];
 }
 
 /** What a command is sure to print, when it is echo or printf with known words; undefined otherwise. */

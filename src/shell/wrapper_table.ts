@@ -180,6 +180,12 @@ export const wrappers: Readonly<Record<string, WrapperSpec>> = {
     long: ["--root", "--wd", "--setuid", "--setgid", "--map-user", "--map-group"],
   },
   nsenter: { valued: "tSGrw", flags: "amuinpUCTFZe", long: ["--target", "--setuid", "--setgid"] },
+  // Of macOS: runs the program as that of another processor.
+  arch: { valued: "ed", flags: "h36", quiet: true },
+  "gpg-agent": {
+    long: ["--options", "--homedir", "--log-file", "--debug-level", "--pinentry-program"],
+    quiet: true,
+  },
   linux32: personality,
   linux64: personality,
   x86_64: personality,

@@ -88,6 +88,9 @@ test("sameSubcommand() knows other names, and beginnings for npm", () => {
   const rows: readonly (readonly [program: string, word: string, wanted: string, same: boolean])[] = [
     ["git", "push", "push", true],
     ["git", "send-pack", "push", true],
+    ["git", "pull", "merge", true],
+    ["git", "pull", "rebase", true],
+    ["git", "merge", "pull", false],
     ["git", "send-pack", "fetch", false],
     ["git", "pus", "push", false],
     ["npm", "i", "install", true],
