@@ -90,7 +90,7 @@ function subjectLines(facts: Facts): readonly string[] {
             ? ""
             : ` (not understood: ${escapeLine(subject.part.notUnderstood)})`);
       case "path":
-        return `${subject.tool} ${escapeLine(subject.path.resolved ?? subject.path.written)}`;
+        return `${escapeLine(subject.tool)} ${escapeLine(subject.path.resolved ?? subject.path.written)}`;
       case "host":
         return `host ${escapeLine(subject.host.host)}`;
     }

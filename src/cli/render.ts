@@ -56,7 +56,7 @@ export function renderEvent(event: Event, paint: Output["paint"]): readonly stri
     case "model.tool_call_requested":
       return [`→ ${paint.bold(line(event.data.tool))} ${paint.dim(showArgs(event.data.args))}`];
     case "permission.resolved": {
-      const answered = event.data.answer === undefined ? "" : ` (answered by ${event.data.answer.by})`;
+      const answered = event.data.answer === undefined ? "" : ` (answered by ${line(event.data.answer.by)})`;
       return event.data.decision === "deny"
         ? [paint.red(`  ✗ denied: ${line(shownReason(event.data))}${answered}`)]
         : [paint.dim(`  ✓ allowed: ${line(event.data.reason)}${answered}`)];
@@ -96,7 +96,7 @@ export function renderEvent(event: Event, paint: Output["paint"]): readonly stri
       return [paint.yellow(`◇ model: ${line(event.data.code)}: ${line(event.data.message)}${retry}`)];
     }
     case "limit.reached":
-      return [paint.yellow(`◇ limit ${event.data.limit}: ${event.data.value} of ${event.data.cap}`)];
+      return [paint.yellow(`◇ limit ${line(event.data.limit)}: ${event.data.value} of ${event.data.cap}`)];
     case "session.recovered":
       return [paint.yellow(recoveredLine(event.data))];
     default:
@@ -107,7 +107,7 @@ export function renderEvent(event: Event, paint: Output["paint"]): readonly stri
 function showTrigger(trigger: Trigger): string {
   switch (trigger.kind) {
     case "policy":
-      return trigger.gate === undefined ? "forced by policy" : `loaded by gate ${trigger.gate}`;
+      return trigger.gate === undefined ? "forced by policy" : `loaded by gate ${line(trigger.gate)}`;
     case "explicit":
       return "asked for by name";
     case "pattern":

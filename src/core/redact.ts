@@ -72,6 +72,18 @@ export const secretShapes: readonly {
   { kind: "telegram-token", marks: [":AA"], source: "\\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}" },
   { kind: "postman-key", marks: ["PMAK-"], source: "PMAK-[a-f0-9]{24}-[a-f0-9]{34}" },
   { kind: "linear-key", marks: ["lin_api_"], source: "lin_api_[A-Za-z0-9]{40}" },
+  { kind: "groq-key", marks: ["gsk_"], source: "\\bgsk_[A-Za-z0-9]{40,}" },
+  {
+    kind: "vercel-token",
+    marks: ["vcp_", "vci_", "vca_", "vcr_", "vck_"],
+    source: "\\bvc[piark]_[A-Za-z0-9]{24,}",
+  },
+  { kind: "figma-token", marks: ["figd_"], source: "\\bfigd_[A-Za-z0-9_-]{30,}" },
+  { kind: "notion-token", marks: ["ntn_"], source: "\\bntn_[A-Za-z0-9]{40,}" },
+  { kind: "1password-token", marks: ["ops_eyJ"], source: "\\bops_eyJ[A-Za-z0-9+/=_-]{100,}" },
+  { kind: "tailscale-key", marks: ["tskey-"], source: "\\btskey-[a-z]+-[A-Za-z0-9-]{16,}" },
+  { kind: "pulumi-token", marks: ["pul-"], source: "\\bpul-[a-f0-9]{40}" },
+  { kind: "npm-token", marks: ["_authToken"], source: "_authToken\\s*=\\s*[A-Za-z0-9_+/=-]{16,}" },
   {
     kind: "authorization",
     marks: ["uthorization", "UTHORIZATION"],

@@ -9,6 +9,7 @@ import {
   escapeLine,
   hasHiddenCharacters,
   keepOpen,
+  neutralText,
 } from "../../src/core/text.ts";
 
 const long = "x".repeat(1500);
@@ -110,4 +111,19 @@ describe("keepOpen() lets no text end a fence that it stands in", () => {
     ["another fence", "</b> & <a>", ["a"], "</b> & <a>"],
   ];
   for (const [name, text, names, kept] of rows) test(name, () => assertEquals(keepOpen(text, names), kept));
+});
+
+test("neutralText() shows what would steer a terminal or turn text around, and keeps what words are written with", () => {
+  const rows: readonly (readonly [text: string, neutral: string])[] = [
+    ["tab\tand\nlines\r\n", "tab\tand\nlines\r\n"],
+    ["\u001b[2J\u0007\u009b\u007f", "\\x1b[2J\\x07\\x9b\\x7f"],
+    ["over\rwritten\r", "over\\x0dwritten\\x0d"],
+    ["\u202eevil\u202c \u2066x\u2069", "\\u202eevil\\u202c \\u2066x\\u2069"],
+    ["a\u{e0041}\u{e007f}", "a\\u{e0041}\\u{e007f}"],
+    [
+      "\u{1f468}\u200d\u{1f469} \u0645\u06cc\u200c\u062e",
+      "\u{1f468}\u200d\u{1f469} \u0645\u06cc\u200c\u062e",
+    ],
+  ];
+  for (const [text, neutral] of rows) assertEquals(neutralText(text), neutral);
 });

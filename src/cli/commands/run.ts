@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { runTurn } from "../../agent/turn.ts";
 import { exitCodes } from "../../core/outcome.ts";
+import { neutralText } from "../../core/text.ts";
 import { nobody, terminalApprover } from "../approver.ts";
 import { loadCatalog } from "../catalog.ts";
 import type { CommandModule, Context } from "../command.ts";
@@ -91,8 +92,9 @@ export async function runOnce(
     if (json) output.result(resultJson(end, session.ref()));
     else {
       if (!host.stdoutIsTerminal || options.quiet === true) {
-        // A script gets the words as they are; a terminal would obey what is in them.
-        const shown = host.stdoutIsTerminal ? output.safe(end.text) : end.text;
+        // What a script gets ends on a terminal all too often: it has all that belongs to words, and nothing that a terminal
+        // obeys. The exact text is in `--json`.
+        const shown = host.stdoutIsTerminal ? output.safe(end.text) : neutralText(end.text);
         output.result(shown === "" ? "" : `${shown}\n`);
       }
       reportEnd(output, end);
