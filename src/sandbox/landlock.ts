@@ -1,6 +1,6 @@
 // A box by Landlock and a filter of system calls: a process gives up its rights and becomes another program. No folder is
 // private to it and no process hidden from it; what it may not reach, the kernel refuses.
-import { closeSync, lstatSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { closeSync, lstatSync, openSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { isWithin } from "../core/path.ts";
 import type { BoxPlan } from "../core/box_plan.ts";
@@ -10,7 +10,6 @@ import { type Machine, seccompProgram } from "./seccomp.ts";
 const calls = {
   prctl: { x64: 157, arm64: 167 },
   capset: { x64: 126, arm64: 91 },
-  prlimit64: { x64: 302, arm64: 261 },
   seccomp: { x64: 317, arm64: 277 },
   landlock_create_ruleset: { x64: 444, arm64: 444 },
   landlock_add_rule: { x64: 445, arm64: 445 },
@@ -93,8 +92,6 @@ export function confine(native: Native, machine: Machine, plan: BoxPlan, paths: 
   };
   const call = (name: keyof typeof calls, ...args: readonly (number | Uint8Array)[]) =>
     native.syscall(calls[name][machine], ...args);
-  const setLimit = (resource: number, value: number) =>
-    must("setting a limit", call("prlimit64", 0, resource, words([BigInt(value), BigInt(value)]), 0));
   must("prctl(no_new_privs)", call("prctl", 38, 1, 0, 0, 0));
   const handled = handledRights(abi);
   const attributes = words([
@@ -127,10 +124,6 @@ export function confine(native: Native, machine: Machine, plan: BoxPlan, paths: 
   for (const path of devices) allow(path, handled);
   dropCapabilities(call, must);
   must("landlock_restrict_self", call("landlock_restrict_self", ruleset, 0));
-  // Without processes of its own, the kernel counts all those of the user.
-  setLimit(resources.processes, plan.processes + threadsNow());
-  setLimit(resources.data, plan.memory);
-  setLimit(resources.core, 0);
   const filter = seccompProgram(machine, { unix: plan.sockets.length > 0, inet: plan.network === "all" });
   const program = new Uint8Array(16);
   const view = new DataView(program.buffer);
@@ -138,16 +131,6 @@ export function confine(native: Native, machine: Machine, plan: BoxPlan, paths: 
   view.setBigUint64(8, native.address(filter), true);
   must("seccomp", call("seccomp", 1, 0, program));
 }
-
-function threadsNow(): number {
-  try {
-    return Number(readFileSync("/proc/loadavg", "latin1").split(" ")[3]?.split("/")[1]) || 0;
-  } catch {
-    return 0;
-  }
-}
-
-const resources = { data: 2, core: 4, processes: 6 } as const;
 
 // Of `oldestAbi` and later.
 function handledRights(abi: number): number {

@@ -1,93 +1,22 @@
 import { afterEach, beforeEach, describe, test } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { spawnSync } from "node:child_process";
+import { createSocket } from "node:dgram";
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readlinkSync,
-  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createSocket } from "node:dgram";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { findWalls } from "../../src/sandbox/backend.ts";
-import type { BoxPlan, Walls } from "../../src/core/box_plan.ts";
 import { run } from "../../src/sandbox/subprocess.ts";
-import { runtimes } from "../support/runtimes.ts";
-
-const source = runtimes[process.versions["bun"] === undefined ? 1 : 0]?.command as [string, ...string[]];
-const scratch = realpathSync(mkdtempSync(join(tmpdir(), "writ-box-")));
-const system = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"].filter((p) =>
-  existsSync(p)
-);
-
-async function wallsOf(backend: "bwrap" | "landlock"): Promise<Walls | undefined> {
-  const found = await findWalls({ backend, folder: join(scratch, "filters"), self: source, writable: [] });
-  return found.ok ? found.walls : undefined;
-}
-
-type Stage = { readonly top: string; readonly ws: string; readonly outside: string; readonly plan: BoxPlan };
-
-function stage(changes: Partial<BoxPlan> = {}): Stage {
-  const top = mkdtempSync(join(scratch, "stage-"));
-  const ws = join(top, "ws");
-  const outside = join(top, "outside");
-  for (
-    const folder of [
-      join(ws, ".git/hooks"),
-      join(ws, "src"),
-      join(ws, "skills/a"),
-      outside,
-      join(top, "tmp"),
-      join(ws, "private"),
-    ]
-  ) {
-    mkdirSync(folder, { recursive: true });
-  }
-  writeFileSync(join(ws, ".git/config"), "[core]\n");
-  writeFileSync(join(ws, "skills/a/SKILL.md"), "kept\n");
-  writeFileSync(join(ws, "private/key"), "canary-in-workspace\n");
-  writeFileSync(join(outside, "secret"), "canary-outside\n");
-  symlinkSync(join(outside, "secret"), join(ws, "link"));
-  mkdirSync(join(ws, "deep/private"), { recursive: true });
-  writeFileSync(join(ws, "deep/private/key"), "canary-deep-in-workspace\n");
-  symlinkSync("skills/a", join(ws, "linked"));
-  return {
-    top,
-    ws,
-    outside,
-    plan: {
-      name: "default",
-      network: "none",
-      read: system,
-      write: [ws],
-      hide: ["/etc/shadow", join(ws, "private"), join(ws, "deep/private")],
-      protect: [
-        { path: join(ws, ".git/hooks"), folder: true },
-        { path: join(ws, ".git/config"), folder: false },
-        { path: join(ws, ".git/commondir"), folder: false },
-        { path: join(ws, ".writ"), folder: true },
-        { path: join(ws, "skills/a"), folder: true },
-        { path: join(ws, "AGENTS.md"), folder: false },
-        { path: join(ws, "linked"), folder: false },
-      ],
-      sockets: [],
-      tmp: join(top, "tmp"),
-      processes: 256,
-      memory: 2 ** 31,
-      ...changes,
-    },
-  };
-}
-
-const python = ["/usr/bin/python3", "/usr/local/bin/python3"].find((p) => existsSync(p));
+import { inBox, python, scratch, source, type Stage, stage, wallsOf } from "./stage.ts";
 
 /** Modes, times and owners are not Landlock's business: what is owned by the user can be changed in these. */
 const notByLandlock = ["a skill's mode"];
@@ -296,14 +225,7 @@ for (const backend of ["bwrap", "landlock"] as const) {
     beforeEach(() => at = stage());
     afterEach(() => rmSync(at.top, { recursive: true, force: true }));
 
-    const inside = (script: string, plan = at.plan, cwd = at.ws) =>
-      run(["bash", "--noprofile", "--norc", "-c", script], {
-        cwd,
-        env: { PATH: "/usr/local/bin:/usr/bin:/bin", TMPDIR: at.plan.tmp, HOME: at.plan.tmp },
-        box: { plan, walls },
-        timeoutMs: 20_000,
-        maxOutput: 10_000,
-      });
+    const inside = (script: string, plan = at.plan, cwd = at.ws) => inBox(walls, plan, cwd, script);
 
     test("ordinary work", async () => {
       const result = await inside(
@@ -335,8 +257,10 @@ for (const backend of ["bwrap", "landlock"] as const) {
               ? "true"
               : `${python} -c 'import socket; socket.socket(1).connect("${at.outside}/socket"); print("ESCAPED")'`,
           );
-        const { stdout, stderr } = await inside(text);
-        if (/ESCAPED|canary/.test(stdout + stderr)) found.push(`${name}: ${stdout}${stderr}`);
+        const { stdout, stderr } = await inside(`${text}\necho TRIED`);
+        if (/ESCAPED|canary/.test(stdout + stderr) || !stdout.endsWith("TRIED\n")) {
+          found.push(`${name}: ${stdout}${stderr}`);
+        }
       }
       abstract.close();
       udp.close();
@@ -351,6 +275,31 @@ for (const backend of ["bwrap", "landlock"] as const) {
         existsSync("/etc/writ-made") || existsSync("/usr/bin/writ-made") || existsSync("/made"),
         false,
       );
+    });
+
+    test("no way to have Writ remove or write what lies elsewhere when it cleans up", async () => {
+      const { ws, outside } = at;
+      mkdirSync(join(outside, "skills/mine"), { recursive: true });
+      mkdirSync(join(ws, "docs"));
+      symlinkSync("docs", join(ws, "manual"));
+      for (const name of ["AGENTS.md", "linked"]) writeFileSync(join(outside, name), "mine\n");
+      const protect = [
+        { path: join(ws, ".agents/skills"), folder: true },
+        { path: join(ws, "docs/AGENTS.md"), folder: false },
+        { path: join(ws, "manual/rules.md"), folder: false },
+        { path: join(ws, "src/deep/AGENTS.md"), folder: false },
+      ];
+      const traps =
+        "ln -s ../outside .agents; mv docs d; ln -s ../outside docs; rm manual; ln -s ../outside manual; " +
+        "mkdir -p src/deep/AGENTS.md; touch src/deep/AGENTS.md/x; chmod 0 src/deep/AGENTS.md; true";
+      const { exit, removed } = await inside(traps, { ...at.plan, protect });
+      assertEquals(exit, 0);
+      // By Landlock nothing is made in a folder that holds something protected.
+      const set = backend === "bwrap" ? ["manual", ".agents", "docs"] : [];
+      assertEquals(removed, [...set, "src/deep/AGENTS.md"].map((name) => join(ws, name)));
+      assertEquals(readlinkSync(join(ws, "manual")), "docs");
+      const left = ["skills/mine", "AGENTS.md", "linked"].map((name) => existsSync(join(outside, name)));
+      assertEquals([left, existsSync(join(outside, "rules.md"))], [[true, true, true], false]);
     });
 
     test("no way out where there is a network: no socket but TCP and UDP", async () => {
