@@ -181,6 +181,31 @@ export type Policy = {
   };
   readonly auditDir?: string;
   readonly audit: AuditSettings;
+  readonly server: ServerSettings;
+};
+
+/** What `writ serve` opens, and to whom. Paths are absolute. */
+export type ServerSettings = {
+  /** `unix:PATH` or `ADDRESS:PORT`; absent: the socket in the state folder. */
+  readonly listen?: string;
+  /** Absent: the token in the state folder, made at the first start. */
+  readonly tokenFile?: string;
+  /** Whether an address that other machines reach may be listened at. */
+  readonly allowRemote: boolean;
+  /** `Host` headers that are answered beside those of the address itself. */
+  readonly hosts: readonly string[];
+  /** Web origins whose pages may call, as a browser writes them. */
+  readonly origins: readonly string[];
+  readonly inspector: boolean;
+  readonly drainGraceMs: number;
+  /** How many sessions are held open at once. */
+  readonly maxSessions: number;
+  readonly maxConcurrentTurns: number;
+  readonly idleUnloadMs: number;
+  /** Folders, or globs of folders, in which a session may work. */
+  readonly workspaces: readonly string[];
+  /** Policy files that stand in the user layer's place, by name. */
+  readonly profiles: { readonly [name: string]: string };
 };
 
 export type AuditSettings = {

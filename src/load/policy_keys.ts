@@ -9,7 +9,6 @@ export const notInThisVersion: readonly KeyPattern[] = [
   { path: "model.provider", when: (value) => value === "replay" },
   { path: "model.cassette" },
   { path: "output" },
-  { path: "server" },
 ];
 
 /** What a project policy may set; whole subtrees. */

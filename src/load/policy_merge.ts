@@ -36,6 +36,7 @@ import {
 } from "./policy_settings.ts";
 import { compilePins, compileSecrets, placedSource } from "./policy_pins.ts";
 import { mergeSandbox, mergeSkillBoxes, undefinedBoxes } from "./policy_sandbox.ts";
+import { mergeServer } from "./policy_server.ts";
 import { compileDisabled, compileSources, compileTriggers, policyPattern } from "./policy_skills.ts";
 
 export type MergeInput = {
@@ -114,6 +115,7 @@ export function mergePolicy(input: MergeInput): MergeResult {
     redact: mergeRedact(settings),
     ...(auditDir === undefined ? {} : { auditDir }),
     audit,
+    server: mergeServer(settings, input.home),
   };
   const problems = inOrder(settings.problems, files);
   const merged: Merged = {

@@ -358,17 +358,27 @@ const output = mapping({
   verdict_field: key(text, "member that holds the verdict"),
 });
 const server = mapping({
-  listen: key(text, "socket or address"),
-  token_file: key(pathOf("key"), "tokens"),
-  hosts: key(texts, "accepted Host headers"),
-  origins: key(texts, "accepted Origin headers"),
-  inspector: key(flag, "whether the inspector is served"),
-  drain_grace: key(duration, "time to finish at shutdown"),
-  max_sessions: key(whole, "most sessions"),
-  max_concurrent_turns: key(whole, "most turns at once"),
-  idle_unload: key(duration, "idle time after which a session is unloaded"),
-  workspaces: key(texts, "roots that a session may name"),
-  profiles: key(mapOf(id, pathOf("policy")), "policy files that a session may name"),
+  listen: key(text, "`unix:PATH` or `ADDRESS:PORT`; default `unix:` and `writ.sock` in the state folder"),
+  token_file: key(
+    pathOf("key"),
+    "file of tokens, one a line; default one token that is made in the state folder",
+  ),
+  allow_remote: key(flag, "whether an address that other machines reach may be listened at; default `false`"),
+  hosts: key(texts, "values of `Host` that are answered beside the address itself"),
+  origins: key(texts, "web origins whose pages may call; default none"),
+  inspector: key(flag, "whether the inspector is served; default `false`"),
+  drain_grace: key(duration, "time that running turns get at shutdown; default `25s`"),
+  max_sessions: key(whole, "most sessions that are held open at once; default 1000"),
+  max_concurrent_turns: key(whole, "most turns that run at once; default 16"),
+  idle_unload: key(
+    duration,
+    "idle time after which a session is put away until it is used again; default `15m`",
+  ),
+  workspaces: key(texts, "folders, or globs of folders, that a session may name to work in; default none"),
+  profiles: key(
+    mapOf(id, pathOf("policy")),
+    "policy files in the user layer's place, by the name that a session gives",
+  ),
 });
 
 export const policySchema = mapping({

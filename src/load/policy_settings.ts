@@ -56,7 +56,7 @@ export function firstOf<P extends string>(settings: Settings, key: P, fallback?:
 }
 
 /** The path at a key, which starts at the folder of the file that sets it. */
-export function placedPath<P extends "audit.dir" | "audit.heads" | "model.script">(
+export function placedPath<P extends "audit.dir" | "audit.heads" | "model.script" | "server.token_file">(
   settings: Settings,
   key: P,
   home: string,

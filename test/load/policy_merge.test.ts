@@ -99,6 +99,18 @@ describe("mergePolicy() without files", () => {
       askTimeoutMs: 300_000,
       redact: { builtin: true, env: [], patterns: [] },
       audit: {},
+      server: {
+        allowRemote: false,
+        hosts: [],
+        origins: [],
+        inspector: false,
+        drainGraceMs: 25_000,
+        maxSessions: 1000,
+        maxConcurrentTurns: 16,
+        idleUnloadMs: 900_000,
+        workspaces: [],
+        profiles: {},
+      },
     });
   });
   test("says that they are", () => {
@@ -183,6 +195,35 @@ describe("mergePolicy()", () => {
         "https://gw.example",
         "/conf/user/s.yaml",
       ],
+    },
+    {
+      name: "of the server the upper layer decides, and paths start at their file",
+      texts: [
+        [
+          "machine",
+          "server: {listen: 'unix:run/w.sock', token_file: tokens, workspaces: [/srv/*, ws], profiles: {a: p/a.yaml}}",
+        ],
+        [
+          "user",
+          "server: {hosts: [w.example], origins: ['https://t.example'], allow_remote: true, inspector: true, profiles: {b: ~/b.yaml}}",
+        ],
+        ["user", "server: {drain_grace: 5s, max_sessions: 3, max_concurrent_turns: 2, idle_unload: 1m}"],
+      ],
+      pick: (p) => p.server,
+      expected: {
+        listen: "unix:/conf/machine/run/w.sock",
+        tokenFile: "/conf/machine/tokens",
+        allowRemote: true,
+        hosts: ["w.example"],
+        origins: ["https://t.example"],
+        inspector: true,
+        drainGraceMs: 5000,
+        maxSessions: 3,
+        maxConcurrentTurns: 2,
+        idleUnloadMs: 60_000,
+        workspaces: ["/srv/*", "/conf/machine/ws"],
+        profiles: { a: "/conf/machine/p/a.yaml", b: "/home/u/b.yaml" },
+      },
     },
     {
       name: "paths start at their file, at home, or are absolute",
