@@ -82,7 +82,7 @@ export async function loadPolicy(input: LoadInput): Promise<Loaded<LoadedPolicy>
     if (!project.ok) problems.push(...project.problems);
     const within = [...inside, ...(brought === undefined ? [] : [brought])];
     const loaded = within.map((bytes) => loadInside(bytes, input.version));
-    if (project.ok && loaded.some((l) => !l.ok)) {
+    if (loaded.some((l) => !l.ok)) {
       return allFaults(input, { root, files, loads: loaded, problems, trust: "trusted" });
     }
     problems.push(...loaded.flatMap((l) => l.problems));
@@ -98,7 +98,10 @@ export async function loadPolicy(input: LoadInput): Promise<Loaded<LoadedPolicy>
     problems.push(...untrustedProblems(outer.value, settled, !project.ok || brought !== undefined));
     if (content.items.length > 0) notices.push(leftOut(content));
   }
-  if (problems.some(isError)) return { ok: false, problems };
+  if (problems.some(isError)) {
+    const decided = settled.unanswered ? {} : { trust };
+    return allFaults(input, { root, files: all, loads: [], problems, ...decided });
+  }
   return finish(input, { root, files: all, read, trust, content, notices, problems });
 }
 
@@ -129,51 +132,47 @@ function loadOuter(input: LoadInput): Loaded<Outer> {
   const home = realOr(input.at.home);
   const sources = policySources(input.at, input.policies);
   if (!sources.ok) return sources;
-  const problems: Problem[] = [];
-  const all: PolicyBytes[] = [];
-  for (const source of sources.value) {
-    const bytes = readPolicyFile(source, input.at);
-    problems.push(...bytes.problems);
-    if (bytes.ok && bytes.value !== undefined) all.push(bytes.value);
-  }
+  const reads = sources.value.map((source) => readPolicyFile(source, input.at));
+  const problems: Problem[] = reads.flatMap((r) => r.problems);
+  const all = reads.flatMap((r) => r.ok && r.value !== undefined ? [r.value] : []);
   // A file that lies in what is the workspace whatever its own words are must wait for trust.
   const near = findRoot(input.at.cwd, home);
   const waits = (b: PolicyBytes, root: string | undefined) =>
     b.layer === "user" && root !== undefined && isWithin(b.real, root);
-  const first = all.filter((b) => !waits(b, near.ok ? near.value : undefined));
-  const parsed = first.map((bytes) => ({
-    bytes,
-    file: loadPolicyFile(bytes.text, bytes.path, bytes.layer, input.version),
-  }));
-  const parsedFiles = parsed.flatMap(({ file }) => file.ok ? [file.value] : file.rest?.file ?? []);
-  const root = rootOf(parsedFiles, near, home);
-  if (!root.ok) problems.push(...root.problems);
-  if (root.ok && problems.length === 0 && parsed.some((p) => !p.file.ok)) {
-    return allFaults(input, { root: root.value, files: [], loads: parsed.map((p) => p.file), problems });
+  const nearRoot = near.ok ? near.value : undefined;
+  const parse = (bytes: PolicyBytes) => ({ bytes, file: loadOne(bytes, input.version) });
+  const first = all.filter((b) => !waits(b, nearRoot)).map(parse);
+  const settled = rootOf(first.flatMap(({ file }) => soundFile(file)), near, home);
+  problems.push(...settled.problems);
+  const root = settled.ok ? settled.value : nearRoot;
+  // The workspace may turn out to be elsewhere: then nothing speaks against the files that had to wait.
+  const late = all.filter((b) => waits(b, nearRoot) && !waits(b, root)).map(parse);
+  const parsed = [...first, ...late];
+  const inside = all.filter((b) => waits(b, root));
+  if (root === undefined || problems.some(isError) || parsed.some((p) => !p.file.ok)) {
+    return outerFaults(input, { root, inside, loads: parsed.map((p) => p.file), problems });
   }
   problems.push(...parsed.flatMap((p) => p.file.problems));
-  if (!root.ok || problems.some(isError)) return { ok: false, problems };
-  // The workspace may turn out to be elsewhere: then nothing speaks against the files that had to wait.
-  const late = all.filter((b) => !first.includes(b) && !waits(b, root.value));
-  const lateParsed = late.map((bytes) => ({ bytes, file: loadOne(bytes, input.version) }));
-  problems.push(...lateParsed.flatMap((p) => p.file.problems));
-  if (problems.some(isError)) return { ok: false, problems };
-  const outside = [...parsed, ...lateParsed].filter((p) => !waits(p.bytes, root.value));
-  const files = outside.flatMap((p) => (p.file.ok ? [p.file.value] : []));
+  const outside = parsed.filter((p) => !waits(p.bytes, root));
+  const files = outside.flatMap((p) => soundFile(p.file));
   const settings: Settings = { files, problems: [], origin: [] };
   return {
     ok: true,
     problems,
     value: {
-      root: root.value,
+      root,
       files,
       read: outside.map((p) => p.bytes),
-      inside: all.filter((b) => waits(b, root.value)),
+      inside,
       settings,
       setting: trustSetting(settings),
       home,
     },
   };
+}
+
+function soundFile(load: LoadedFile): readonly PolicyFile[] {
+  return load.ok ? [load.value] : load.rest === undefined ? [] : [load.rest.file];
 }
 
 function rootOf(files: readonly PolicyFile[], near: Loaded<string>, home: string): Loaded<string> {
@@ -199,22 +198,45 @@ type Faulty = {
 function allFaults(input: LoadInput, faulty: Faulty): Loaded<never> {
   const { root, loads } = faulty;
   const problems = [...faulty.problems, ...loads.flatMap((l) => l.problems)];
-  const lost = loads.some((l) => !l.ok && l.rest === undefined);
-  const taken = loads.flatMap((l) => l.ok ? [] : l.rest?.taken ?? []);
-  // Where the workspace is and what it may bring is part of everything that follows.
-  if (lost || taken.some((path) => path[0] === "workspace")) return { ok: false, problems };
-  const files = [...faulty.files, ...loads.flatMap((l) => l.ok ? [l.value] : l.rest?.file ?? [])];
+  const lost = faulty.problems.some(isError) || loads.some((l) => !l.ok && l.rest === undefined);
+  // What a file says that nobody could read may be anything.
+  const taken = [...(lost ? [[]] : []), ...loads.flatMap((l) => l.ok ? [] : l.rest?.taken ?? [])];
+  const files = [...faulty.files, ...loads.flatMap(soundFile)];
   const trust = faulty.trust ?? input.trustFlag;
-  // Skills that the workspace brings may be those that seem to be missing.
+  // Where the workspace is, and which skills it brings, decides which of them seem to be missing.
   const mayBring = skillFolders("project", input.at, root).some((folder) => existsSync(folder));
+  const unsure = lost || taken.some((path) => path[0] === "workspace") || trust === undefined && mayBring;
   const { problems: found } = judge(input, {
     root,
     files,
     read: [],
     trust: trust ?? "untrusted",
-    beside: trust === undefined && mayBring ? "never" : "always",
+    beside: unsure ? "never" : "always",
   });
   return { ok: false, problems: inOrder([...problems, ...withoutConsequences(found, taken, files)], files) };
+}
+
+type OuterFaults = Pick<Faulty, "loads" | "problems"> & {
+  readonly root: string | undefined;
+  readonly inside: readonly PolicyBytes[];
+};
+
+// With a workspace that was declared trusted what is wrong with its files is said as well.
+function outerFaults(input: LoadInput, { root, inside, loads, problems }: OuterFaults): Loaded<never> {
+  if (root === undefined) {
+    return { ok: false, problems: [...problems, ...loads.flatMap((l) => l.problems)] };
+  }
+  const settings: Settings = { files: loads.flatMap(soundFile), problems: [], origin: [] };
+  const trusted = input.trustFlag === "trusted" && trustSetting(settings) !== "untrusted";
+  const project = readPolicyFile({ layer: "project", path: projectPolicy(root), named: false }, input.at);
+  const brought = project.ok && project.value !== undefined ? [project.value] : [];
+  const within = trusted ? [...inside, ...brought].map((bytes) => loadInside(bytes, input.version)) : [];
+  return allFaults(input, {
+    root,
+    files: [],
+    loads: [...loads, ...within],
+    problems: [...problems, ...(trusted ? project.problems : [])],
+  });
 }
 
 function loadOne(bytes: PolicyBytes, version: string): LoadedFile {

@@ -12,30 +12,49 @@ export type SoundPart = { readonly document: YamlDocument; readonly taken: reado
 
 /** With more faults than these, what else may be wrong is of no use yet, and would take long to find. */
 const mostFaults = 200;
+const mostRounds = 8;
 
 /**
  * `refused` are paths of faults beyond the schema. Undefined when nothing useful is left. An entry of which a part is wrong
- * goes as a whole, and so do settings that are judged against each other.
+ * goes as a whole, and so do settings that are judged against each other; so does what is wrong without the part that went.
  */
 export function soundPart(document: YamlDocument, refused: readonly YamlPath[]): SoundPart | undefined {
   if (!isObject(document.value)) return undefined;
   if (refused.length > mostFaults) return undefined;
-  const { issues = [] } = v.safeParse(policySchema, document.value);
-  if (issues.length > mostFaults) return undefined;
-  const faults = issues.map((issue) => issue.path?.map((step) => step.key as string | number) ?? []);
-  const taken = [...faults, ...refused].filter((path) => path.length > 0 && path[0] !== "version").map(
-    unitOf,
-  );
-  const kept = new Map<string, readonly number[]>();
-  const value = { ...without(document.value, [], taken, kept) as object, version: 1 };
+  let taken = refused.map(unitOf);
+  for (let round = 0; round < mostRounds; round++) {
+    const kept = new Map<string, readonly number[]>();
+    const value = { ...without(document.value, [], taken, kept) as object, version: 1 };
+    const { issues = [] } = v.safeParse(policySchema, value);
+    if (issues.length > mostFaults) return undefined;
+    const faults = issues.map((issue) => issue.path?.map((step) => step.key as string | number) ?? [])
+      .filter((path) => path.length > 0 && path[0] !== "version");
+    if (faults.length === 0 && issues.length > 0) return undefined;
+    if (faults.length === 0) return { taken, document: withoutTaken(document, value, kept) };
+    taken = [...taken, ...faults.map((path) => unitOf(original(existing(path, value), kept)))];
+  }
+  return undefined;
+}
+
+// What is missing cannot go: what misses it goes.
+function existing(path: YamlPath, value: unknown): YamlPath {
+  const missing = path.slice(0, -1).reduce<unknown>((v, step) => (v as Steps | undefined)?.[step], value);
+  const has = (isObject(missing) || Array.isArray(missing)) && Object.hasOwn(missing, path.at(-1) ?? "");
+  return has || path.length < 2 ? path : path.slice(0, -1);
+}
+
+type Steps = { readonly [step: string | number]: unknown };
+
+function withoutTaken(
+  document: YamlDocument,
+  value: unknown,
+  kept: ReadonlyMap<string, readonly number[]>,
+): YamlDocument {
   return {
-    taken,
-    document: {
-      value,
-      at: (path) => document.at(original(path, kept)),
-      keyAt: (path) => document.keyAt(original(path, kept)),
-      scalar: (path) => document.scalar(original(path, kept)),
-    },
+    value,
+    at: (path) => document.at(original(path, kept)),
+    keyAt: (path) => document.keyAt(original(path, kept)),
+    scalar: (path) => document.scalar(original(path, kept)),
   };
 }
 
@@ -97,6 +116,9 @@ const causes: { readonly [code: string]: readonly YamlPath[] } = {
   "example-fails": [["permissions", "risky_options"]],
   "forced-skill-missing": [["skills", "sources"]],
   "unknown-skill": [["skills", "sources"]],
+  "unknown-box": [["sandbox"]],
+  "absent-tool": [["mcp_servers"]],
+  "prices-missing": [["model"]],
 };
 
 /** Of the problems found in what is left those that would be there without anything taken out. */

@@ -404,8 +404,8 @@ describe("trust", () => {
       policy("model: {provider: script, script: ws/s.yaml, api_key: {file: ws/key}}"),
     );
     assertEquals(await problems({ policies: [p] }), [
-      "TOP/p.yaml:2:62: error: the key file `TOP/ws/key` lies in the workspace, which is not trusted; answer at a terminal, or pass `--trust` or `--untrusted` [in-untrusted-workspace]",
       "TOP/p.yaml:2:35: error: the script file `TOP/ws/s.yaml` lies in the workspace, which is not trusted; answer at a terminal, or pass `--trust` or `--untrusted` [in-untrusted-workspace]",
+      "TOP/p.yaml:2:62: error: the key file `TOP/ws/key` lies in the workspace, which is not trusted; answer at a terminal, or pass `--trust` or `--untrusted` [in-untrusted-workspace]",
     ]);
     const loaded = await value({ policies: [p], trustFlag: "trusted" });
     assertEquals(loaded.content.items.map((i) => i.path), ["key", "s.yaml"]);

@@ -20,6 +20,8 @@ afterEach(() => rmSync(top, { recursive: true, force: true }));
 type Row = {
   readonly name: string;
   readonly yaml: string;
+  /** A second file of the same layer. */
+  readonly more?: string;
   /** Of the workspace, which is trusted. */
   readonly project?: string;
   /** `code line:col`, `ws` before those of the project's file. */
@@ -104,11 +106,57 @@ permissions:
     problems: ["missing-key 5:11", "unknown-key 5:12"],
   },
   {
-    name: "nothing is judged in a workspace that may be another one",
+    name: "no skill is missed in a workspace that may be another one",
     yaml: `workspace: {rot: /x}
 permissions: {allow: [read_fle]}
+skills: {forced: [{skill: gone, when: session}]}
 `,
-    problems: ["unknown-key 2:13"],
+    problems: ["unknown-key 2:13", "unknown-tool 3:23"],
+  },
+  {
+    name: "what is wrong once a faulty part is gone goes with it, and hides nothing else",
+    yaml: `mcp_servers: {m: {command: [/bin/cat], tools: {query: reed}}}
+limits: {cost_usd: 1}
+model: {prices: {input: 3, output: 15}}
+sandbox: {boxes: {push: {network: al}}}
+skills: {boxes: {a: push, b: pusch}}
+permissions:
+  deny: [{tool: mcp.m.query, box: push}]
+  allow: [read_fle]
+`,
+    problems: [
+      "wrong-value 2:55",
+      "missing-key 4:17",
+      "missing-key 4:17",
+      "wrong-value 5:35",
+      "unknown-tool 9:11",
+    ],
+  },
+  {
+    name:
+      "one file that is no YAML does not hide what is wrong with another, and nobody knows which skills it would bring",
+    yaml: `permissions: {allow: [read_fle, "shell(@theirs)"]}
+skills: {forced: [{skill: gone, when: session}]}
+`,
+    more: "limits: {",
+    problems: ["invalid-yaml 2:10", "unknown-tool 2:23"],
+  },
+  {
+    name: "faults of the user's policy do not hide those of a trusted project",
+    yaml: `permisions: {}
+`,
+    project: `permissions: {allow: [read_fle]}
+`,
+    problems: ["unknown-key 2:1", "ws unknown-tool 2:23"],
+  },
+  {
+    name: "nor does a project count that the policy never trusts",
+    yaml: `workspace: {trust: untrusted}
+permisions: {}
+`,
+    project: `permissions: {allow: [read_fle]}
+`,
+    problems: ["unknown-key 3:1"],
   },
   {
     name: "a project is told of all its faults, and of none that follow",
@@ -123,13 +171,14 @@ model: {name: x}
 ];
 
 describe("everything that is wrong is said at once", () => {
-  for (const { name, yaml, project, problems } of rows) {
+  for (const { name, yaml, more, project, problems } of rows) {
     test(name, async () => {
       const write = (path: string, text: string) => {
         mkdirSync(dirname(join(top, path)), { recursive: true });
         writeFileSync(join(top, path), `version: 1\n${text}`);
       };
       write("home/.config/writ/policy.yaml", yaml);
+      if (more !== undefined) write("home/.config/writ/policy.d/more.yaml", more);
       if (project !== undefined) write("ws/.writ/policy.yaml", project);
       const loaded = await loadPolicy({
         at: {
