@@ -1,8 +1,9 @@
 // Faults from outside, on purpose, and what must hold all the same.
-//   scripts/faults [--nightly] [--seed N] [PART …]
+//   scripts/faults [--nightly] [--seed N] [--minutes N] [PART …]
 // Parts: kill (SIGKILL at any moment), disk (writes, syncs, opens and renames that fail, a disk that is full or read-only),
-// clock (time that jumps), fuzz (files that a hostile hand wrote), chaos (a model that means no good). A part whose tools are
-// not there is skipped, with the reason. The last line is `N passed, N failed`.
+// clock (time that jumps), fuzz (files that a hostile hand wrote), chaos (a model that means no good), simulation (the loop in a
+// world that a seed makes). A part whose tools are not there is skipped, with the reason; one that `--minutes` ends says how far
+// it came. The last line is `N passed, N failed`.
 import process from "node:process";
 import { clockFaults } from "./faults_clock.ts";
 import { diskFaults } from "./faults_disk.ts";
@@ -18,7 +19,12 @@ export type Finding =
     readonly note?: string;
   }
   | { readonly name: string; readonly skipped: string };
-export type FaultOptions = { readonly nightly: boolean; readonly seed: number };
+export type FaultOptions = {
+  readonly nightly: boolean;
+  readonly seed: number;
+  /** No new try from then on, in milliseconds since 1970. */
+  readonly until: number;
+};
 type Part = (options: FaultOptions) => AsyncIterable<Finding>;
 
 const parts: { readonly [name: string]: Part } = {
@@ -30,15 +36,17 @@ const parts: { readonly [name: string]: Part } = {
 };
 
 const args = process.argv.slice(2);
-const seedAt = args.indexOf("--seed");
-const options: FaultOptions = {
-  nightly: args.includes("--nightly"),
-  seed: seedAt < 0 ? 1 : Number(args[seedAt + 1]),
+const valueOf = (name: string, absent: number) => {
+  const at = args.indexOf(name);
+  return at < 0 ? absent : Number(args.splice(at, 2)[1]);
 };
-const wanted = args.filter((a, i) => !a.startsWith("--") && (seedAt < 0 || i !== seedAt + 1));
+const seed = valueOf("--seed", 1);
+const until = Date.now() + 60_000 * valueOf("--minutes", Infinity);
+const options: FaultOptions = { nightly: args.includes("--nightly"), seed, until };
+const wanted = args.filter((a) => a !== "--nightly");
 const unknown = wanted.filter((name) => parts[name] === undefined);
-if (unknown.length > 0 || !Number.isInteger(options.seed)) {
-  console.error(`usage: faults [--nightly] [--seed N] [${Object.keys(parts).join("|")} …]`);
+if (unknown.length > 0 || !Number.isInteger(seed) || Number.isNaN(until)) {
+  console.error(`usage: faults [--nightly] [--seed N] [--minutes N] [${Object.keys(parts).join("|")} …]`);
   process.exit(2);
 }
 let passed = 0;

@@ -8,14 +8,14 @@ import { eventsOf, eventually, isRunning, type Machine, withMachine } from "../t
 import { binary } from "../test/support/runtimes.ts";
 import type { FaultOptions, Finding } from "./faults.ts";
 
-export async function* killFaults({ nightly, seed }: FaultOptions): AsyncIterable<Finding> {
-  const { kills, acknowledged, faults } = await crash(nightly ? 10_000 : 500, seed);
+export async function* killFaults({ nightly, seed, until }: FaultOptions): AsyncIterable<Finding> {
+  const { kills, acknowledged, faults } = await crash(nightly ? 10_000 : 500, seed, until);
   yield { name: "a writer of a log", tried: kills, faults, note: `${acknowledged} events acknowledged` };
   if (!existsSync(binary)) {
     yield { name: "whole runs", skipped: "there is no dist/writ (bun scripts/build.ts)" };
     return;
   }
-  yield await killedRuns(nightly ? 500 : 25, seed);
+  yield await killedRuns(nightly ? 500 : 25, { seed, until });
 }
 
 // Each call adds a line of its own to a file: one that is run twice shows.
@@ -24,11 +24,15 @@ const replies =
   "\n- text: done\n";
 const policy = 'sandbox: {mode: "off"}\npermissions: {allow: ["shell(bash work.sh *)"]}\n';
 
-async function killedRuns(rounds: number, seed: number): Promise<Finding> {
+async function killedRuns(
+  rounds: number,
+  { seed, until }: Pick<FaultOptions, "seed" | "until">,
+): Promise<Finding> {
   const random = sequence(seed);
   const faults: string[] = [];
   let within = 0;
-  for (let round = 1; round <= rounds; round++) {
+  let tried = 0;
+  for (; tried < rounds && Date.now() < until; tried++) {
     await withMachine(async (m) => {
       m.write("repo/work.sh", 'echo "$1" >> ran\n');
       m.write("replies.yaml", replies);
@@ -42,10 +46,10 @@ async function killedRuns(rounds: number, seed: number): Promise<Finding> {
       running.kill("SIGKILL");
       const { signal } = await running.ended;
       if (signal !== null) within++;
-      faults.push(...await resumedFaults(m, file).then((f) => f.map((text) => `run ${round}: ${text}`)));
+      faults.push(...await resumedFaults(m, file).then((f) => f.map((text) => `run ${tried + 1}: ${text}`)));
     });
   }
-  return { name: "whole runs", tried: rounds, faults, note: `${within} ended within the run` };
+  return { name: "whole runs", tried, faults, note: `${within} ended within the run` };
 }
 
 async function resumedFaults(m: Machine, policyFile: string): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-// The whole gate: format, lint, types, layers, documents, build, tests under Bun and under Deno.
+// The whole gate: format, lint, types, layers, documents, build, tests under Bun and under Deno, faults from outside.
 //   bun scripts/gate.ts [STEP …]      runs only the named steps
 // Ends with `N passed, N failed`; a step without tests of its own counts as one.
 import { spawnSync } from "node:child_process";
@@ -62,6 +62,8 @@ const steps: readonly Step[] = [
     ],
     junit: denoJunit,
   },
+  // Last: it makes the machine fail on purpose.
+  { name: "faults", command: [bun, "scripts/faults.ts"] },
 ];
 
 const wanted = process.argv.slice(2);

@@ -20,6 +20,8 @@ export function writerCommand(): readonly [string, ...string[]] {
 export type Written = {
   readonly code: number | null;
   readonly stderr: string;
+  /** How many events it found; undefined: it never had the session. */
+  readonly opened: number | undefined;
   /** Seq → hash of what was acknowledged. */
   readonly acks: ReadonlyMap<number, string>;
   readonly safe: number;
@@ -33,6 +35,7 @@ export function readWriter(stdout: string, rest: Pick<Written, "code" | "stderr"
   const of = (word: string) => lines.filter((l) => l[0] === word);
   return {
     ...rest,
+    opened: of("open").map((l) => Number(l[1]))[0],
     acks: new Map(of("ack").map((l) => [Number(l[1]), l[2] ?? ""])),
     safe: Math.max(0, ...of("safe").map((l) => Number(l[1]))),
     failed: of("failed").map((l) => l.slice(1).join(" ")),
@@ -40,17 +43,21 @@ export function readWriter(stdout: string, rest: Pick<Written, "code" | "stderr"
   };
 }
 
-/** Runs a writer; `killAfterMs` from the moment at which it has the session. */
-export async function write(argv: readonly string[], killAfterMs?: number): Promise<Written> {
+/** Runs a writer; it is ended by SIGKILL so long after it was started, or after it has the session. */
+export async function write(
+  argv: readonly string[],
+  kill?: { readonly afterMs: number; readonly from: "start" | "open" },
+): Promise<Written> {
   const [program = "", ...args] = argv;
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
   let stdout = "";
   let stderr = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
+  const arm = () => timer ??= setTimeout(() => child.kill("SIGKILL"), kill?.afterMs);
+  if (kill?.from === "start") arm();
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     stdout += text;
-    if (killAfterMs === undefined || timer !== undefined || !stdout.includes("open ")) return;
-    timer = setTimeout(() => child.kill("SIGKILL"), killAfterMs);
+    if (kill !== undefined && stdout.includes("open ")) arm();
   });
   child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text);
   const code = await new Promise<number | null>((resolve, reject) => {
@@ -63,11 +70,17 @@ export async function write(argv: readonly string[], killAfterMs?: number): Prom
 /** Acknowledged events that the log lacks or holds differently, and why it does not hold. */
 export function losses(dir: string, id: string, acks: ReadonlyMap<number, string>): readonly string[] {
   const path = join(dir, id, "log.jsonl");
-  const { events } = checkChain(readFileSync(path));
-  const lost = [...acks].filter(([seq, hash]) => events[seq - 1]?.hash !== hash).map(([seq]) =>
-    `event ${seq} was acknowledged and is not there`
-  );
-  return [...lost, ...verifySession(dir, { id, path }, {}).faults.map((f) => f.message)];
+  return [...lost(path, acks), ...verifySession(dir, { id, path }, {}).faults.map((f) => f.message)];
+}
+
+function lost(path: string, acks: ReadonlyMap<number, string>): readonly string[] {
+  const { events, damage } = checkChain(readFileSync(path));
+  return [
+    ...[...acks].filter(([seq, hash]) => events[seq - 1]?.hash !== hash).map(([seq]) =>
+      `event ${seq} was acknowledged and is not there`
+    ),
+    ...(damage === undefined ? [] : [`line ${damage.line}: ${damage.message}`]),
+  ];
 }
 
 export type Crashes = {
@@ -76,35 +89,53 @@ export type Crashes = {
   readonly faults: readonly string[];
 };
 
-/** Ends a writer of one session so many times at moments that `seed` picks, each time resuming what it left. */
-export async function crash(kills: number, seed: number): Promise<Crashes> {
+// A new session now and then, so that one does not grow without end.
+const perSession = 20;
+
+/**
+ * Ends a writer so many times at moments that `seed` picks, or until `until` (milliseconds since 1970); each one goes on where the
+ * one before was ended. Each session is ended well at last, and verified.
+ */
+export async function crash(kills: number, seed: number, until = Infinity): Promise<Crashes> {
   const dir = mkdtempSync(join(tmpdir(), "writ-crash-"));
   const random = sequence(seed);
   const faults: string[] = [];
   let acks = new Map<number, string>();
   let acknowledged = 0;
-  // A new session now and then, so that one does not grow without end.
-  const perSession = 20;
+  let done = 0;
+  const writeOn = async (id: string, turns: string, kill?: Parameters<typeof write>[1]) => {
+    const expected = Math.max(0, ...acks.keys());
+    const next = await write([...writerCommand(), dir, id, turns], kill);
+    if (next.opened === undefined && kill?.from === "start") return [];
+    if (next.opened === undefined) {
+      return [`the session does not go on: ${next.stderr || next.failed.at(-1)}`];
+    }
+    for (const [seq, hash] of next.acks) acks.set(seq, hash);
+    acknowledged += next.acks.size;
+    return next.opened >= expected ? [] : [`of ${expected} events ${next.opened} were found`];
+  };
   try {
-    for (let n = 0; n < kills; n++) {
-      const id = `s${Math.floor(n / perSession)}`;
-      if (n % perSession === 0) acks = new Map();
-      const killed = await write([...writerCommand(), dir, id, "1000000"], random() * 25);
-      for (const [seq, hash] of killed.acks) acks.set(seq, hash);
-      acknowledged += killed.acks.size;
-      // The next one finds what was acknowledged before it adds to it.
-      const resumed = await write([...writerCommand(), dir, id, "1"]);
-      for (const [seq, hash] of resumed.acks) acks.set(seq, hash);
-      acknowledged += resumed.acks.size;
-      if (!resumed.done) {
-        faults.push(`kill ${n + 1}: the session does not go on: ${resumed.stderr || resumed.failed.at(-1)}`);
+    for (let id = 0; done < kills && Date.now() < until; id++) {
+      const session = `s${id}`;
+      acks = new Map();
+      for (let n = 0; n < perSession && done < kills && Date.now() < until; n++, done++) {
+        // Some while they still start, or mend what the one before left.
+        const early = n > 0 && random() < 0.2;
+        const found = await writeOn(session, "1000000", {
+          afterMs: random() * (early ? 80 : 25),
+          from: early ? "start" as const : "open" as const,
+        });
+        found.push(...lost(join(dir, session, "log.jsonl"), acks));
+        faults.push(...found.map((f) => `kill ${done + 1}: ${f}`));
       }
-      faults.push(...losses(dir, id, acks).map((f) => `kill ${n + 1}: ${f}`));
+      const found = [...await writeOn(session, "1"), ...losses(dir, session, acks)];
+      faults.push(...found.map((f) => `after kill ${done}: ${f}`));
+      rmSync(join(dir, session), { recursive: true, force: true });
     }
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
-  return { kills, acknowledged, faults };
+  return { kills: done, acknowledged, faults };
 }
 
 /** Numbers from 0 to below 1, the same for the same seed. */
