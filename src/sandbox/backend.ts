@@ -5,7 +5,7 @@ import process from "node:process";
 import { isWithin } from "../core/path.ts";
 import { messageOf } from "../core/thrown.ts";
 import { landlockAbi, oldestAbi } from "./landlock.ts";
-import { openNative } from "./native.ts";
+import { keepInheritedFiles, openNative } from "./native.ts";
 import { machineOf } from "./seccomp.ts";
 import { run } from "./subprocess.ts";
 import type { Walls } from "../core/box_plan.ts";
@@ -30,6 +30,7 @@ export async function findWalls(wanted: WallsWanted): Promise<WallsFound> {
   if (process.platform !== "linux" || machine === undefined) {
     return { ok: false, message: `this version has no sandbox for ${process.platform} on ${process.arch}` };
   }
+  await keepInheritedFiles();
   const reasons: string[] = [];
   if (wanted.backend !== "landlock") {
     const bwrap = findBubblewrap(wanted.writable);

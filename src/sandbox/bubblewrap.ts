@@ -3,6 +3,7 @@ import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { isWithin } from "../core/path.ts";
 import type { BoxPlan } from "../core/box_plan.ts";
+import { hostSockets } from "./host_sockets.ts";
 
 /** Number under which bwrap finds the filter of system calls among its open files. */
 export const filterFd = 3;
@@ -16,7 +17,11 @@ const tmpFolders = ["/tmp", "/var/tmp"] as const;
  */
 export function bubblewrapArguments(plan: BoxPlan, cwd: string): readonly string[] {
   const open = [...plan.read, ...plan.write, ...plan.sockets];
-  const hidden = plan.hide.filter((path) => open.some((root) => isWithin(path, root)) && !isLink(path));
+  const foreign = hostSockets(open).filter((path) => !plan.sockets.includes(path));
+  const hidden = [
+    ...plan.hide.filter((path) => open.some((root) => isWithin(path, root)) && !isLink(path)),
+    ...foreign,
+  ];
   const mounts = [
     ...plan.read.map((path): Mount => ({ path, how: "read" })),
     ...plan.write.map((path): Mount => ({ path, how: isProtected(path, plan) ? "read" : "write" })),
@@ -38,6 +43,8 @@ export function bubblewrapArguments(plan: BoxPlan, cwd: string): readonly string
     "/proc",
     "--dev",
     "/dev",
+    "--tmpfs",
+    "/dev/shm",
     "--remount-ro",
     "/dev",
     "--tmpfs",

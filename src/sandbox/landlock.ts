@@ -1,6 +1,6 @@
 // A box by Landlock and a filter of system calls: a process gives up its rights and becomes another program. No folder is
 // private to it and no process hidden from it; what it may not reach, the kernel refuses.
-import { closeSync, lstatSync, openSync, readdirSync } from "node:fs";
+import { closeSync, lstatSync, openSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { isWithin } from "../core/path.ts";
 import type { BoxPlan } from "../core/box_plan.ts";
@@ -109,6 +109,8 @@ export function confine(native: Native, machine: Machine, plan: BoxPlan, paths: 
     const fd = openPath(path);
     if (fd === undefined) return;
     try {
+      // Who works in the same folder could have put a link in its place since it was looked at.
+      if (readlinkSync(`/proc/self/fd/${fd}`) !== path) return;
       const allowed = handled & (found.isDirectory() ? rights : rights & fileRights);
       const rule = new Uint8Array(12);
       const view = new DataView(rule.buffer);
@@ -124,7 +126,11 @@ export function confine(native: Native, machine: Machine, plan: BoxPlan, paths: 
   for (const path of devices) allow(path, handled);
   dropCapabilities(call, must);
   must("landlock_restrict_self", call("landlock_restrict_self", ruleset, 0));
-  const filter = seccompProgram(machine, { unix: plan.sockets.length > 0, inet: plan.network === "all" });
+  const filter = seccompProgram(machine, {
+    unix: plan.sockets.length > 0,
+    inet: plan.network === "all",
+    apart: false,
+  });
   const program = new Uint8Array(16);
   const view = new DataView(program.buffer);
   view.setUint16(0, filter.length / 8, true);

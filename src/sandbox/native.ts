@@ -39,6 +39,17 @@ export async function openNative(): Promise<Native> {
   };
 }
 
+/**
+ * Has every file that this process was started with, save its three streams, closed in the programs that it starts. Bun does
+ * so by itself; Deno hands them on.
+ */
+export async function keepInheritedFiles(): Promise<void> {
+  if (process.versions["bun"] !== undefined) return;
+  const closeRange = 436;
+  const onExec = 4;
+  (await openNative()).syscall(closeRange, 3, 0xffffffff, onExec);
+}
+
 type Library = {
   readonly call: {
     syscall(number: bigint, args: readonly bigint[]): bigint;

@@ -1,5 +1,13 @@
 // What in a workspace is never written by a command: files that decide what runs next, as paths that a box can hold.
-import { type Dirent, existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import {
+  type Dirent,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  type Stats,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Protected } from "../core/box_plan.ts";
 import { isWithin } from "../core/path.ts";
@@ -17,6 +25,8 @@ export type ProtectedSite = {
 
 /** How far nested repositories and files are looked for. */
 const most = { folders: 3000, depth: 10 } as const;
+/** How far second names of protected files are looked for. */
+const mostTwins = 20_000;
 const passedOver = new Set(["node_modules", ".venv", "venv", "__pycache__", ".cache", "target"]);
 
 /**
@@ -37,7 +47,36 @@ export function protectedPaths(site: ProtectedSite): readonly Protected[] {
       return [];
     }
   });
-  return [...new Map([...found, ...links].map((p) => [p.path, p])).values()];
+  const all = [...found, ...links];
+  return [...new Map([...all, ...twins(all, site.root)].map((p) => [p.path, p])).values()];
+}
+
+// A protected file that has a second name can be written by that one. Few have, and only then is it looked for.
+function twins(found: readonly Protected[], root: string): readonly Protected[] {
+  const wanted = new Set<string>();
+  for (const { path } of found) {
+    eachFile(path, mostTwins, (_, { nlink, dev, ino }) => nlink > 1 && wanted.add(`${dev}:${ino}`));
+  }
+  const others: Protected[] = [];
+  if (wanted.size > 0) {
+    eachFile(root, mostTwins, (path, { nlink, dev, ino }) => {
+      if (nlink > 1 && wanted.has(`${dev}:${ino}`)) others.push({ path, folder: false });
+    });
+  }
+  return others;
+}
+
+function eachFile(start: string, folders: number, use: (path: string, stats: Stats) => void): void {
+  let left = folders;
+  const visit = (path: string) => {
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (stats?.isFile() === true) use(path, stats);
+    if (stats?.isDirectory() !== true || left-- <= 0) return;
+    for (const entry of entriesOf(path)) {
+      if (entry.isFile() || entry.isDirectory()) visit(join(path, entry.name));
+    }
+  };
+  visit(start);
 }
 
 function nested(site: ProtectedSite): readonly Protected[] {

@@ -7,8 +7,15 @@ export function machineOf(arch: string): Machine | undefined {
   return arch === "x64" || arch === "arm64" ? arch : undefined;
 }
 
-/** Which kinds of sockets may be opened: `unix` for those of the box itself or that it names, `inet` for TCP and UDP. */
-export type SocketKinds = { readonly unix: boolean; readonly inet: boolean };
+/** What is let through beside what every box may do. */
+export type FilterKind = {
+  /** Sockets by a path, those of the box itself or that it names. */
+  readonly unix: boolean;
+  /** TCP and UDP. */
+  readonly inet: boolean;
+  /** Processes and shared memory are the box's own: what meets others there meets none of the host. */
+  readonly apart: boolean;
+};
 
 // Numbers of the kernel's own tables (asm/unistd_64.h, asm-generic/unistd.h); from 424 on they are the same everywhere.
 const refused: Readonly<Record<string, Readonly<Record<Machine, number>>>> = {
@@ -32,6 +39,7 @@ const refused: Readonly<Record<string, Readonly<Record<Machine, number>>>> = {
   pivot_root: { x64: 155, arm64: 41 },
   chroot: { x64: 161, arm64: 51 },
   open_tree: { x64: 428, arm64: 428 },
+  open_tree_attr: { x64: 467, arm64: 467 },
   move_mount: { x64: 429, arm64: 429 },
   fsopen: { x64: 430, arm64: 430 },
   fsconfig: { x64: 431, arm64: 431 },
@@ -63,6 +71,32 @@ const refused: Readonly<Record<string, Readonly<Record<Machine, number>>>> = {
   nfsservctl: { x64: 180, arm64: 42 },
   lookup_dcookie: { x64: 212, arm64: 18 },
 };
+/** Memory, queues and semaphores that all processes of a user share. */
+const shared: Readonly<Record<string, Readonly<Record<Machine, number>>>> = {
+  shmget: { x64: 29, arm64: 194 },
+  shmat: { x64: 30, arm64: 196 },
+  shmctl: { x64: 31, arm64: 195 },
+  semget: { x64: 64, arm64: 190 },
+  semop: { x64: 65, arm64: 193 },
+  semctl: { x64: 66, arm64: 191 },
+  semtimedop: { x64: 220, arm64: 192 },
+  msgget: { x64: 68, arm64: 186 },
+  msgsnd: { x64: 69, arm64: 189 },
+  msgrcv: { x64: 70, arm64: 188 },
+  msgctl: { x64: 71, arm64: 187 },
+  mq_open: { x64: 240, arm64: 180 },
+  mq_unlink: { x64: 241, arm64: 181 },
+};
+/** Limits and turns of the processor that a process may set for another one: who that is stands in the arguments. */
+const steering = [
+  { x64: 302, arm64: 261, self: [0] }, // prlimit64
+  { x64: 203, arm64: 122, self: [0] }, // sched_setaffinity
+  { x64: 142, arm64: 118, self: [0] }, // sched_setparam
+  { x64: 144, arm64: 119, self: [0] }, // sched_setscheduler
+  { x64: 314, arm64: 274, self: [0] }, // sched_setattr
+  { x64: 141, arm64: 140, self: [0, 0] }, // setpriority
+  { x64: 251, arm64: 30, self: [1, 0] }, // ioprio_set
+] as const;
 const legacy: readonly number[] = [172, 173, 139]; // iopl, ioperm, sysfs: x64 alone has them
 
 const numbers = {
@@ -71,6 +105,7 @@ const numbers = {
   unshare: { x64: 272, arm64: 97 },
   ioctl: { x64: 16, arm64: 29 },
   socket: { x64: 41, arm64: 198 },
+  socketpair: { x64: 53, arm64: 199 },
 } as const;
 
 const auditArch: Readonly<Record<Machine, number>> = { x64: 0xc000003e, arm64: 0xc00000b7 };
@@ -81,6 +116,9 @@ const newNamespaces = 0x7e020080;
 /** Of clone(2) the low byte is the signal at its end: CLONE_NEWTIME is for unshare alone. */
 const cloneNamespaces = 0x7e020000;
 const terminalInput = [0x5412, 0x541c]; // TIOCSTI, TIOCLINUX
+/** SOCK_STREAM and SOCK_SEQPACKET: an end of such a pair speaks to the other end alone. */
+const pairOnly = [1, 5];
+const socketType = 0xf;
 const family = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
 
 const eperm = 1;
@@ -92,13 +130,14 @@ const load = 0x20;
 const ifEqual = 0x15;
 const ifAtLeast = 0x35;
 const ifAnyBit = 0x45;
+const and = 0x54;
 const finish = 0x06;
 const at = { number: 0, arch: 4, arg0: 16, arg1: 24, arg2: 32 } as const;
 
 type Step = { readonly code: number; readonly jt?: number; readonly jf?: number; readonly k: number };
 
 /** The filter as the kernel takes it: eight bytes a step, little-endian. */
-export function seccompProgram(machine: Machine, sockets: SocketKinds): Uint8Array {
+export function seccompProgram(machine: Machine, kind: FilterKind): Uint8Array {
   const steps: Step[] = [
     { code: load, k: at.arch },
     { code: ifEqual, jt: 1, k: auditArch[machine] },
@@ -106,7 +145,9 @@ export function seccompProgram(machine: Machine, sockets: SocketKinds): Uint8Arr
     { code: load, k: at.number },
   ];
   if (machine === "x64") steps.push(...onNumber(ifAtLeast, x32Bit, [{ code: finish, k: errno(enosys) }]));
-  const denied = Object.values(refused).map((n) => n[machine]);
+  const denied = [...Object.values(refused), ...(kind.apart ? [] : Object.values(shared))].map((n) =>
+    n[machine]
+  );
   for (const number of machine === "x64" ? [...denied, ...legacy] : denied) {
     steps.push(...onNumber(ifEqual, number, [{ code: finish, k: errno(eperm) }]));
   }
@@ -121,7 +162,11 @@ export function seccompProgram(machine: Machine, sockets: SocketKinds): Uint8Arr
     ...terminalInput.flatMap((k): Step[] => onNumber(ifEqual, k, [{ code: finish, k: errno(eperm) }])),
     { code: finish, k: allow },
   ]);
-  on("socket", socketSteps(sockets));
+  on("socket", socketSteps(kind));
+  on("socketpair", pairSteps(kind));
+  if (!kind.apart) {
+    for (const call of steering) steps.push(...onNumber(ifEqual, call[machine], onlySelf(call.self)));
+  }
   steps.push({ code: finish, k: allow });
   return encode(steps);
 }
@@ -140,7 +185,7 @@ function withoutBits(argument: number, bits: number): readonly Step[] {
 }
 
 // Netlink only to ask about network interfaces (protocol 0), as ordinary programs do.
-function socketSteps({ unix, inet }: SocketKinds): readonly Step[] {
+function socketSteps({ unix, inet }: FilterKind): readonly Step[] {
   const families = [...(unix ? [family.unix] : []), ...(inet ? [family.inet, family.inet6] : [])];
   return [
     { code: load, k: at.arg0 },
@@ -154,6 +199,35 @@ function socketSteps({ unix, inet }: SocketKinds): readonly Step[] {
       ])
       : []),
     { code: finish, k: errno(eperm) },
+  ];
+}
+
+// An end of a pair of datagram sockets can still send to any name.
+function pairSteps({ unix }: FilterKind): readonly Step[] {
+  const types = pairOnly.flatMap((k) => onNumber(ifEqual, k, [{ code: finish, k: allow }]));
+  return [
+    { code: load, k: at.arg0 },
+    ...onNumber(
+      ifEqual,
+      family.unix,
+      unix
+        ? [{ code: finish, k: allow }]
+        : [{ code: load, k: at.arg1 }, { code: and, k: socketType }, ...types],
+    ),
+    { code: finish, k: errno(eperm) },
+  ];
+}
+
+// The caller itself is meant by fixed values of the first arguments.
+function onlySelf(values: readonly number[]): readonly Step[] {
+  const places = [at.arg0, at.arg1];
+  return [
+    ...values.flatMap((k, index): Step[] => [
+      { code: load, k: places[index] ?? at.arg0 },
+      { code: ifEqual, jt: 1, k },
+      { code: finish, k: errno(eperm) },
+    ]),
+    { code: finish, k: allow },
   ];
 }
 

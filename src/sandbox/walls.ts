@@ -54,7 +54,7 @@ function threadsNow(): number {
 function filterFile(walls: Extract<Walls, { backend: "bwrap" }>, plan: BoxPlan): string {
   // With a network of its own no socket of the host is in sight; on the host's, abstract ones would be.
   const unix = plan.network === "none" || plan.sockets.length > 0;
-  const filter = seccompProgram(walls.machine, { unix, inet: true });
+  const filter = seccompProgram(walls.machine, { unix, inet: true, apart: true });
   const file = join(walls.folder, `${createHash("sha256").update(filter).digest("hex").slice(0, 16)}.bpf`);
   if (!existsSync(file)) {
     mkdirSync(walls.folder, { recursive: true, mode: 0o700 });

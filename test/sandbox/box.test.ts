@@ -16,13 +16,24 @@ import { join } from "node:path";
 import process from "node:process";
 import { findWalls } from "../../src/sandbox/backend.ts";
 import { run } from "../../src/sandbox/subprocess.ts";
-import { inBox, python, scratch, source, type Stage, stage, wallsOf } from "./stage.ts";
+import {
+  asPython,
+  type Attempt,
+  inBox,
+  python,
+  scratch,
+  source,
+  type Stage,
+  stage,
+  systemCall,
+  wallsOf,
+  ways,
+} from "./stage.ts";
 
 /** Modes, times and owners are not Landlock's business: what is owned by the user can be changed in these. */
 const notByLandlock = ["a skill's mode"];
 
-/** What must not come about: each script says `ESCAPED` when it did, or leaves a trace that `trace` finds. */
-const escapes: readonly (readonly [name: string, script: string])[] = [
+const escapes: readonly Attempt[] = [
   ["writing beside the workspace", "echo x > ../outside/made && echo ESCAPED"],
   ["reading beside the workspace", "cat ../outside/secret"],
   ["reading through a link", "cat link"],
@@ -157,16 +168,6 @@ const systemCalls: readonly (readonly [name: string, x64: number, arm64: number,
   ["input to a terminal", 16, 29, "0, 0x5412, b'x'"],
 ];
 
-const systemCall = (number: number, args: string) =>
-  `${python} -c "
-import ctypes, os
-libc = ctypes.CDLL(None, use_errno=True)
-me = os.getpid()
-result = libc.syscall(${number}, ${args})
-if os.getpid() == me and (result >= 0 or ctypes.get_errno() not in (1, 38)): print('ESCAPED', result, ctypes.get_errno())
-if os.getpid() != me: os._exit(0)
-"`;
-
 /** Escapes that only a program of their own makes. */
 const programs: readonly (readonly [name: string, code: string])[] = [
   [
@@ -200,15 +201,12 @@ const programs: readonly (readonly [name: string, code: string])[] = [
   ["more memory than is allowed", "x = bytearray(3 * 2**30)\nprint('ESCAPED')"],
 ];
 
-const machine = process.arch === "arm64" ? 2 : 1;
-const allEscapes: readonly (readonly [name: string, script: string])[] = [
+const allEscapes: readonly Attempt[] = [
   ...escapes,
   ...(python === undefined
     ? []
-    : systemCalls.map((call) => [call[0], systemCall(call[machine], call[3])] as const)),
-  ...(python === undefined
-    ? []
-    : programs.map(([name, code]) => [name, `${python} - <<'EOF'\n${code}\nEOF`] as const)),
+    : systemCalls.map(([name, x64, arm64, args]) => [name, systemCall([x64, arm64], args)] as const)),
+  ...(python === undefined ? [] : programs.map(([name, code]) => [name, asPython(code)] as const)),
 ];
 
 const sockets = (names: string) =>
@@ -245,23 +243,17 @@ for (const backend of ["bwrap", "landlock"] as const) {
       const abstract = createServer().listen(`\0writ-box-${process.pid}`);
       const udp = createSocket("udp4").on("message", (_, from) => udp.send("y", from.port, from.address));
       await new Promise((done) => udp.bind(0, "127.0.0.1", () => done(undefined)));
-      const found: string[] = [];
-      for (const [name, script] of allEscapes) {
-        if (backend === "landlock" && notByLandlock.includes(name)) continue;
-        const text = script.replaceAll("PARENT", String(process.pid)).replaceAll("PORT", String(port))
-          .replaceAll("OUTSIDE", at.outside).replaceAll("ABSTRACT", `writ-box-${process.pid}`)
-          .replaceAll("UDP", String(udp.address().port))
-          .replace(
-            "SOCKET",
-            python === undefined
-              ? "true"
-              : `${python} -c 'import socket; socket.socket(1).connect("${at.outside}/socket"); print("ESCAPED")'`,
-          );
-        const { stdout, stderr } = await inside(`${text}\necho TRIED`);
-        if (/ESCAPED|canary/.test(stdout + stderr) || !stdout.endsWith("TRIED\n")) {
-          found.push(`${name}: ${stdout}${stderr}`);
-        }
-      }
+      const tried = allEscapes.filter(([name]) => backend === "bwrap" || !notByLandlock.includes(name));
+      const found = await ways(inside, tried, {
+        PARENT: String(process.pid),
+        PORT: String(port),
+        OUTSIDE: at.outside,
+        ABSTRACT: `writ-box-${process.pid}`,
+        UDP: String(udp.address().port),
+        SOCKET: python === undefined
+          ? "true"
+          : `${python} -c 'import socket; socket.socket(1).connect("${at.outside}/socket"); print("ESCAPED")'`,
+      });
       abstract.close();
       udp.close();
       server.close();

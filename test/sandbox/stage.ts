@@ -95,3 +95,37 @@ export function inBox(walls: Walls, plan: BoxPlan, cwd: string, script: string):
     maxOutput: 10_000,
   });
 }
+
+/** What must not come about: the script says `ESCAPED`, or a word that only stands outside, when it did. */
+export type Attempt = readonly [name: string, script: string];
+
+export function asPython(code: string): string {
+  return `${python} - <<'EOF'\n${code}\nEOF`;
+}
+
+/** A call by its number, for x64 and arm64, that has to be refused whatever its arguments are. */
+export function systemCall(numbers: readonly [number, number], args: string): string {
+  return asPython(`import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+me = os.getpid()
+result = libc.syscall(${numbers[process.arch === "arm64" ? 1 : 0]}, ${args})
+if os.getpid() != me: os._exit(0)
+if result >= 0 or ctypes.get_errno() not in (1, 38): print('ESCAPED', result, ctypes.get_errno())`);
+}
+
+/** Those that came about, and those that did not run to their end; `words` stand in the scripts for what they name. */
+export async function ways(
+  inside: (script: string) => Promise<RunResult>,
+  attempts: readonly Attempt[],
+  words: { readonly [word: string]: string },
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const [name, script] of attempts) {
+    const text = Object.entries(words).reduce((s, [word, value]) => s.replaceAll(word, value), script);
+    const { stdout, stderr } = await inside(`${text}\necho TRIED`);
+    if (/ESCAPED|canary/.test(stdout + stderr) || !stdout.endsWith("TRIED\n")) {
+      found.push(`${name}: ${stdout}${stderr}`);
+    }
+  }
+  return found;
+}
