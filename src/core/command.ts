@@ -166,6 +166,7 @@ export function programOf(part: Part): string | undefined {
 const kept = new WeakMap<CommandPattern, readonly string[]>();
 const lines = new WeakMap<Part, Line>();
 const starts = new WeakMap<Part, ReadonlyMap<string, readonly number[]>>();
+const programs = new WeakMap<Blur, ProgramPieces>();
 
 // The words of a pattern, the program by its name.
 function patternNames(pattern: CommandPattern): readonly string[] {
@@ -319,11 +320,11 @@ function* steps(words: readonly string[], i: number, token: Token, hinted: boole
     return;
   }
   if (blur.many && blur.glob !== true) yield i;
-  const pieces = i === 0 ? programPieces(blur.pieces) : blur.pieces;
-  const open = pieces.every((p) => p === "");
+  const program = i === 0 ? programPieces(blur) : undefined;
   // A program of which nothing is known is not taken for every program that some rule names, unless the words after
   // it are those of the rule; it is asked about all the same.
-  if (i === 0 && open && !hinted) return;
+  if (program?.open === true && !hinted) return;
+  const pieces = program?.pieces ?? blur.pieces;
   if (fits(pieces, word)) yield i + 1;
   if (!blur.many) return;
   for (let to = i + 2; to <= words.length; to++) {
@@ -331,11 +332,19 @@ function* steps(words: readonly string[], i: number, token: Token, hinted: boole
   }
 }
 
-function programPieces(pieces: readonly string[]): readonly string[] {
-  const last = pieces.findLastIndex((p) => p.includes("/"));
-  if (last < 0) return pieces.map((p) => p.toLowerCase());
-  const piece = pieces[last] ?? "";
-  return [piece.slice(piece.lastIndexOf("/") + 1), ...pieces.slice(last + 1)].map((p) => p.toLowerCase());
+/** What is known of a program's name; `open`: nothing. */
+type ProgramPieces = { readonly pieces: readonly string[]; readonly open: boolean };
+
+function programPieces(blur: Blur): ProgramPieces {
+  const found = programs.get(blur);
+  if (found !== undefined) return found;
+  const last = blur.pieces.findLastIndex((p) => p.includes("/"));
+  const pieces = blur.pieces.slice(Math.max(0, last)).map((p, at) =>
+    (last >= 0 && at === 0 ? p.slice(p.lastIndexOf("/") + 1) : p).toLowerCase()
+  );
+  const made = { pieces, open: pieces.every((p) => p === "") };
+  programs.set(blur, made);
+  return made;
 }
 
 /** Whether the unknown between the pieces can be filled to give the text. */

@@ -60,21 +60,21 @@ export function decide(layers: readonly Layer[], facts: Facts, standing: Standin
     ...gateVotes(standing.blocks),
     ...boundVotes(standing.bounds, facts, standing.root),
     ...facts.subjects.flatMap((subject) => subjectVotes(q, subject)),
-    ...floorVotes(q),
+    ...flooredSubjects(q).flatMap((subject) => floorVote(q, subject)),
   ];
   const [first, ...rest] = votes;
   return tally(first === undefined ? [embeddedDefault(facts.risk, undefined)] : [first, ...rest]);
 }
 
-/** The votes of the decision that are about this one of its subjects; none where nothing speaks of it. */
-export function votesOn(
+/** For each subject of the facts the votes of the decision that are about it; none where nothing speaks of it. */
+export function votesBySubject(
   layers: readonly Layer[],
   facts: Facts,
   standing: Standing,
-  subject: Subject,
-): readonly Cause[] {
+): (subject: Subject) => readonly Cause[] {
   const q = questionOf(layers, facts, standing);
-  return [...subjectVotes(q, subject), ...floorVotes(q, subject)];
+  const floored = once(() => new Map(flooredSubjects(q).map((s) => [s, floorVote(q, s)])));
+  return (subject) => [...subjectVotes(q, subject), ...(floored().get(subject) ?? [])];
 }
 
 /** The facts as allow rules may see them: only vouched skills help one with `sourced_by`. */
@@ -302,14 +302,16 @@ function privateHostVotes(q: Question, subject: Subject): Cause[] {
 }
 
 // Destructive is at least ask, unless a machine or user rule names exactly this call.
-function floorVotes(q: Question, only?: Subject): Cause[] {
+function flooredSubjects(q: Question): readonly Subject[] {
   if (q.facts.risk !== "destructive") return [];
   const judged = q.facts.subjects.filter((s) => !isOperand(s));
   const dangerous = judged.filter((s) => riskOf(q.facts, s) === "destructive");
   return (dangerous.length > 0 ? dangerous : judged)
-    .filter((s) => only === undefined || s === only)
-    .filter((s) => answeredByTops(q, s) ? !q.tops.exact() : !saidExactly(q, s))
-    .map((s) => ({ by: "risk_floor", effect: "ask", risk: q.facts.risk, ...named(s) }));
+    .filter((s) => answeredByTops(q, s) ? !q.tops.exact() : !saidExactly(q, s));
+}
+
+function floorVote(q: Question, subject: Subject): readonly Cause[] {
+  return [{ by: "risk_floor", effect: "ask", risk: q.facts.risk, ...named(subject) }];
 }
 
 function saidExactly(q: Question, subject: Subject): boolean {

@@ -1,7 +1,7 @@
 // What is said about a decision. One function makes what `permission.resolved` records, what `writ explain --json` prints and
 // what the model is told, so that the three never differ.
 import { covering, isGuess, isInner, isOperand, restricts, riskOf } from "./covering.ts";
-import { allowingFacts, type Standing, votesOn } from "./decide.ts";
+import { allowingFacts, type Standing, votesBySubject } from "./decide.ts";
 import {
   type Cause,
   type Effect,
@@ -112,10 +112,10 @@ export function explainParts(
   standing: Standing,
 ): readonly PartExplanation[] {
   const allowing = allowingFacts(facts, standing.vouched);
+  const votesOn = votesBySubject(layers, facts, standing);
   const judged = facts.subjects.filter((s) => !isGuess(s) || isReached(s, layers, facts, standing));
   return judged.map((subject) => {
-    const votes = votesOn(layers, facts, standing, subject);
-    const causes = sorted(votes);
+    const causes = sorted(votesOn(subject));
     const matches = layers.flatMap((layer) => layer.rules).filter((rule) =>
       rule.effect === "allow"
         ? !isOperand(subject) && covering([rule], allowing, subject, standing.root).length > 0

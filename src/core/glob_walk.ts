@@ -12,16 +12,31 @@ export type GlobWalk = {
 
 /** How far an absolute normalised path follows a glob as written in a rule. A glob that cannot be read is not followed. */
 export function walkGlob(glob: string, path: string, base: GlobBase): GlobWalk {
-  const made = absoluteGlob(glob, base);
-  const expanded = "error" in made ? made : expandBraces(made.glob);
   let best: GlobWalk = { followed: 0, levels: 1, why: "the glob cannot be read" };
-  if ("error" in expanded) return best;
-  for (const one of expanded.globs) {
-    const walk = walkOne(splitPath(one), splitPath(path), splitPath(base.root));
+  const names = splitPath(path);
+  const root = splitPath(base.root);
+  for (const levels of levelsOf(glob, base)) {
+    const walk = walkOne(levels, names, root);
     if (walk.why === undefined) return walk;
     if (walk.followed / walk.levels >= best.followed / best.levels) best = walk;
   }
   return best;
+}
+
+// The globs of rules meet every path of a call.
+const read = new WeakMap<GlobBase, Map<string, readonly (readonly string[])[]>>();
+
+// One for each choice of its braces; none for a glob that cannot be read.
+function levelsOf(glob: string, base: GlobBase): readonly (readonly string[])[] {
+  const known = read.get(base) ?? new Map<string, readonly (readonly string[])[]>();
+  read.set(base, known);
+  const found = known.get(glob);
+  if (found !== undefined) return found;
+  const made = absoluteGlob(glob, base);
+  const expanded = "error" in made ? made : expandBraces(made.glob);
+  const levels = "error" in expanded ? [] : expanded.globs.map(splitPath);
+  known.set(glob, levels);
+  return levels;
 }
 
 function splitPath(path: string): readonly string[] {

@@ -2,7 +2,7 @@
 // for deciding: what is said here follows from the matchers, it does not replace them.
 import { commandMiss } from "./command_miss.ts";
 import { covering, isGuess, isOperand, restricts } from "./covering.ts";
-import { allowingFacts, type Standing, votesOn } from "./decide.ts";
+import { allowingFacts, type Standing, votesBySubject } from "./decide.ts";
 import type { Effect, LayerName } from "./decision.ts";
 import { type Facts, type HostFact, showSubject, type Subject } from "./facts.ts";
 import type { GlobBase } from "./glob.ts";
@@ -74,16 +74,22 @@ const mostSubjects = 30;
 /**
  * The rules of the call's tool that did not match one of its subjects although something of them did, the nearest first;
  * each rule once, with the subject that it came closest to. Rules of equal standing keep their order. An allow rule is
- * no near miss of what is allowed without it, or forbidden by a rule whatever it says.
+ * no near miss of what is allowed without it, or forbidden whatever it says.
  */
 export function nearMisses(input: NearMissInput): readonly NearMiss[] {
   const { layers, facts, standing, effects } = input;
+  const votesOn = votesBySubject(layers, facts, standing);
   const subjects = facts.subjects.slice(0, mostSubjects).map((subject) => {
-    const votes = votesOn(layers, facts, standing, subject);
-    const forbidden = votes.some((v) => v.by === "rule" && v.effect === "deny");
+    const votes = votesOn(subject);
+    const forbidden = facts.errors.length > 0 || votes.some((v) => v.by === "rule" && v.effect === "deny");
     return { subject, open: !forbidden && votes.some((v) => v.effect !== "allow") };
   });
-  const search: Search = { ...input, subjects, allowing: allowingFacts(facts, standing.vouched) };
+  const search: Search = {
+    ...input,
+    subjects,
+    allowing: allowingFacts(facts, standing.vouched),
+    base: { root: standing.root, home: input.home },
+  };
   const found = layers.flatMap((layer, index) =>
     layer.rules.filter((rule) => effects?.includes(rule.effect) ?? true).flatMap((rule) => {
       const nearest = nearestSubject(search, index, rule);
@@ -96,6 +102,7 @@ export function nearMisses(input: NearMissInput): readonly NearMiss[] {
 type Search = NearMissInput & {
   readonly subjects: readonly { readonly subject: Subject; readonly open: boolean }[];
   readonly allowing: Facts;
+  readonly base: GlobBase;
 };
 
 /** One line about a near miss, the same for people and for the model. */
@@ -145,8 +152,7 @@ function missOf(search: Search, layer: number, rule: Rule, subject: Subject): Mi
     ? covering([rule], facts, subject, root).length > 0
     : restricts(rule, facts, subject, root);
   if (matches) return rule.layer === "project" ? delegateMiss(search, layer, rule, subject) : undefined;
-  const base = { root, home: search.home };
-  return subjectMiss(rule, subject, base) ?? conditionMiss(rule, facts, root);
+  return subjectMiss(rule, subject, search.base) ?? conditionMiss(rule, facts, root);
 }
 
 function delegateMiss(search: Search, layer: number, rule: Rule, subject: Subject): Miss | undefined {
@@ -181,7 +187,11 @@ function subjectMiss(rule: Rule, subject: Subject, base: GlobBase): Miss | undef
       const { resolved, absolute } = subject.path;
       const seen = reach === "allow" ? [resolved] : [resolved, absolute];
       const misses = rule.path.flatMap((p) =>
-        seen.map((path) => path === undefined ? unresolved : pathMiss(p.source, path, absolute, base))
+        seen.map((path) =>
+          path === undefined || path.length > longestPath
+            ? unresolved
+            : pathMiss(p.source, path, absolute, base)
+        )
       );
       return tried(furthest(misses), reach) ?? carved(rule, "path");
     }
@@ -193,6 +203,8 @@ function subjectMiss(rule: Rule, subject: Subject, base: GlobBase): Miss | undef
 
 const elsewhere: Miss = { missed: "word", why: "it is about something else", progress: 0 };
 const unresolved: Miss = { missed: "segment", why: "where the path leads cannot be resolved", progress: 0.5 };
+/** No system takes a longer path: what follows which level of it is of no use to anybody. */
+const longestPath = 4096;
 
 /** The miss that got furthest; undefined when one of the patterns matches. */
 function furthest(misses: readonly (Miss | undefined)[]): Miss | undefined {

@@ -120,7 +120,8 @@ const table: ReadonlyMap<string, Options> = new Map(Object.entries<Options>({
 
 /** The program's name without folder, case and `.exe`: on some systems `GIT.EXE` is git. */
 export function programName(word: string): string {
-  return word.slice(word.lastIndexOf("/") + 1).toLowerCase().replace(/\.exe$/, "");
+  const name = word.slice(word.lastIndexOf("/") + 1).toLowerCase();
+  return name.endsWith(".exe") ? name.slice(0, -4) : name;
 }
 
 /** How a word before or among a program's subcommands is to be stepped over; undefined when it is none of its options. */

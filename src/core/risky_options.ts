@@ -216,50 +216,80 @@ export function riskyUses(argv: readonly string[], added: readonly RiskyOption[]
   const own = added.filter((a) => a.program === program);
   if (known === undefined && own.length === 0) return [];
   const sub = subcommandIndex(argv);
-  const uses = argv.flatMap((word, at) => useOf(known ?? {}, own, argv, sub, word, at));
+  const line = lineOf(known ?? {}, own, argv, sub);
+  const uses = argv.flatMap((word, at) => useOf(line, word, at) ?? []);
   if (known?.uses !== undefined) uses.push(...known.uses(argv));
   if (program === "git" && argv[sub] === "config") uses.push(...configUses(argv, sub));
   return uses.sort((a, b) => a.at - b.at);
 }
 
-function useOf(
+type Tables = { readonly valued: string; readonly risks: readonly Risks[] };
+/** A command line, and the tables that hold for its words before the subcommand, for that one, and behind it. */
+type Line = {
+  readonly known: Program;
+  readonly argv: readonly string[];
+  readonly sub: number;
+  readonly before: Tables;
+  readonly at: Tables;
+  readonly behind: Tables;
+};
+
+function lineOf(
   known: Program,
   own: readonly RiskyOption[],
   argv: readonly string[],
   sub: number,
-  word: string,
-  at: number,
-): RiskyUse[] {
+): Line {
+  const { subs, valued = "" } = known;
   const name = argv[sub] ?? "";
-  const tables: (Risks & { readonly valued?: string })[] = [known];
-  if (known.before !== undefined && at < sub) tables.push(known.before);
-  const { subs } = known;
-  const mine = subs !== undefined && at > sub && Object.hasOwn(subs, name) ? subs[name] : undefined;
-  if (mine !== undefined) tables.push(mine);
-  for (const { sub: under, option } of own) {
-    if (under === undefined || (under === name && at > sub)) tables.push({ runs: option });
-  }
-  const valued = (known.valued ?? "") + (mine?.valued ?? "");
+  const mine = subs !== undefined && Object.hasOwn(subs, name) ? subs[name] : undefined;
+  const anywhere = own.filter((o) => o.sub === undefined).map(({ option }) => ({ runs: option }));
+  const under = own.filter((o) => o.sub === name).map(({ option }) => ({ runs: option }));
+  return {
+    known,
+    argv,
+    sub,
+    before: { valued, risks: [known, known.before ?? {}, ...anywhere] },
+    at: { valued, risks: [known, ...anywhere] },
+    behind: { valued: valued + (mine?.valued ?? ""), risks: [known, mine ?? {}, ...anywhere, ...under] },
+  };
+}
+
+function useOf(line: Line, word: string, at: number): RiskyUse | undefined {
+  const { known, argv, sub } = line;
+  const { valued, risks } = at < sub ? line.before : at > sub ? line.behind : line.at;
   const context = { known, valued, argv, at, firstOperand: at === sub + 1 };
-  for (const table of tables) {
+  const form = word.startsWith("-") || isBundle(context, word) ? "dashed" : "bare";
+  for (const table of risks) {
     for (const kind of ["runs", "writes"] as const) {
-      for (const option of optionsOf(table[kind])) {
+      for (const option of optionsOf(table[kind])[form]) {
         const value = usedValue(word, option, context);
         if (value === undefined) continue;
-        return [{ at, option, kind, ...(value.known === undefined ? {} : { value: value.known }) }];
+        return { at, option, kind, ...(value.known === undefined ? {} : { value: value.known }) };
       }
     }
   }
-  return [];
+  return undefined;
 }
 
-const lists = new Map<string, readonly string[]>();
+/** `bare`: what an option may be that is a word without a dash. */
+type OptionList = { readonly dashed: readonly string[]; readonly bare: readonly string[] };
+const lists = new Map<string, OptionList>();
+const none: OptionList = { dashed: [], bare: [] };
 
-function optionsOf(list: string | undefined): readonly string[] {
-  if (list === undefined) return [];
+function optionsOf(list: string | undefined): OptionList {
+  if (list === undefined) return none;
   let options = lists.get(list);
-  if (options === undefined) lists.set(list, options = list.split(" "));
+  if (options === undefined) {
+    const dashed = list.split(" ");
+    lists.set(list, options = { dashed, bare: dashed.filter((o) => !o.startsWith("-")) });
+  }
   return options;
+}
+
+// The first word of `tar xf`.
+function isBundle({ known, at }: WordContext, word: string): boolean {
+  return known.dashless === true && at === 1 && !word.startsWith("-");
 }
 
 type WordContext = {
@@ -286,7 +316,7 @@ function usedValue(
   if (at.known.single === true) return name === option || name === `-${option}` ? value : undefined;
   if (option.startsWith("--")) {
     const abbreviated = name.length > 2 && option.startsWith(name);
-    return abbreviated && !optionsOf(at.known.harmless).includes(name) ? value : undefined;
+    return abbreviated && !optionsOf(at.known.harmless).dashed.includes(name) ? value : undefined;
   }
   return bundled(word, option.slice(1), at);
 }
@@ -296,7 +326,7 @@ function bundled(
   letter: string,
   at: WordContext,
 ): { readonly known: string | undefined } | undefined {
-  const dashless = at.known.dashless === true && at.at === 1 && !word.startsWith("-");
+  const dashless = isBundle(at, word);
   if (!dashless && (!word.startsWith("-") || word.startsWith("--"))) return undefined;
   for (let i = dashless ? 0 : 1; i < word.length; i++) {
     const c = word.charAt(i);

@@ -6,14 +6,14 @@ import type { RiskyUse } from "./risky_options.ts";
 /** Uses of `w`, `W`, `e` commands and flags in the scripts of a sed command line. */
 export function sedUses(argv: readonly string[]): readonly RiskyUse[] {
   return scriptWords(argv, sedOptions).flatMap(
-    ({ at, text }) => sedEffects(text).map((use) => ({ at, ...use })),
+    ({ at, text }) => keptSedEffects(text).map((use) => ({ at, ...use })),
   );
 }
 
 /** Uses of system(), pipes and print redirections in the program of an awk command line. */
 export function awkUses(argv: readonly string[]): readonly RiskyUse[] {
   return scriptWords(argv, awkOptions).flatMap(
-    ({ at, text }) => awkEffects(text).map((use) => ({ at, ...use })),
+    ({ at, text }) => keptAwkEffects(text).map((use) => ({ at, ...use })),
   );
 }
 
@@ -125,6 +125,25 @@ function scriptWords(
 }
 
 type Effect = Omit<RiskyUse, "at">;
+type Effects = (script: string) => readonly Effect[];
+
+const mostKept = 16;
+
+// One call is asked for the same scripts several times: for its risk, its options, its files and what it runs.
+function remembered(effects: Effects): Effects {
+  const kept = new Map<string, readonly Effect[]>();
+  return (script) => {
+    const known = kept.get(script);
+    if (known !== undefined) return known;
+    const found = effects(script);
+    if (kept.size >= mostKept) kept.clear();
+    kept.set(script, found);
+    return found;
+  };
+}
+
+const keptSedEffects = remembered(sedEffects);
+const keptAwkEffects = remembered(awkEffects);
 
 // GNU sed ends a regular expression at its delimiter also inside brackets, others do not: a reading that is an error for
 // one is not run by it, so the effects of all readings that are none count.

@@ -3,7 +3,7 @@ import type { Blur, Part } from "../core/facts.ts";
 import { programName } from "../core/program_options.ts";
 import { commandShapes, commentTouches, gluedElsewhere, printed } from "./command_words.ts";
 import { harm, joinsCommands, missesCommands } from "./effects.ts";
-import { type Effort, isSpent, newEffort, spend } from "./effort.ts";
+import { type Effort, isSpent, newEffort, spend, textCost } from "./effort.ts";
 import { below, foldersOf } from "./folders.ts";
 import { type Collected, type Level, unclear } from "./found.ts";
 import { guessedWords } from "./guessed_words.ts";
@@ -85,7 +85,7 @@ function isBounded(script: ParsedScript, at: Context): boolean {
   const { effort } = at.out;
   return everyNode(script, (node, depth) => {
     if (depth > deepestTree) tooDeep(at);
-    return depth <= deepestTree &&
+    return depth <= deepestTree && spend(effort, "nodes", 1) &&
       (!readAgain.includes(node.type) || spend(effort, "characters", node.end - node.pos));
   });
 }
@@ -319,7 +319,7 @@ function guess(at: Context, words: readonly Shape[], wrapped: Wrapped): void {
   const mayRun = words[0]?.text ?? "";
   if (tail !== undefined) keepGuess(at.out, { ...guessed(tail, mayRun), anyStart: true });
   for (const text of texts) {
-    if (at.depth >= deepest || !spend(guessing, "characters", text.length)) return;
+    if (at.depth >= deepest || !spend(guessing, "characters", textCost + text.length)) return;
     const script = parseScript(text);
     // A shell runs the lines before a fault, and nothing of its line.
     if (script.errors !== undefined && !text.includes("\n")) continue;
@@ -424,7 +424,7 @@ function addInner(at: Context, inner: Inner): void {
   if (at.depth >= deepest) return tooDeep(at);
   const affordable = inner.kind === "command"
     ? spend(out.effort, "words", inner.words.length)
-    : spend(out.effort, "characters", inner.text.length);
+    : spend(out.effort, "characters", textCost + inner.text.length);
   if (!affordable) return;
   const deeper = { ...inside(at), depth: at.depth + 1 };
   if (inner.kind === "command") {
@@ -537,7 +537,7 @@ function test(node: SyntaxNode, at: Context): void {
 function descend(node: SyntaxNode, at: Context): void {
   if (isSpent(at.out.effort)) return;
   if (node.type === "Script") {
-    return spend(at.out.effort, "characters", node.end - node.pos)
+    return spend(at.out.effort, "characters", textCost + node.end - node.pos)
       ? walkScript(node, hide(inside(at)))
       : undefined;
   }

@@ -41,10 +41,9 @@ export function callTexts(code: string): readonly string[] {
 /** Recipes, `$(shell …)` and `!=` of a makefile. */
 export function makeTexts(code: string): readonly string[] {
   const lines = code.split("\n").flatMap((line) => [
-    /^\t[@+-]*(.*)/.exec(line)?.[1] ?? "",
-    recipeBehind(line),
-    /!=\s*(.*)/.exec(line)?.[1] ?? "",
-    /--eval=(.*)/.exec(line)?.[1] ?? "",
+    ...(line.startsWith("\t") ? [line.replace(/^\t[@+-]*/, "")] : []),
+    ...(line.includes(";") ? [recipeBehind(line)] : []),
+    ...(line.includes("=") ? [/!=\s*(.*)/.exec(line)?.[1] ?? "", /--eval=(.*)/.exec(line)?.[1] ?? ""] : []),
   ]);
   const inner = [...code.matchAll(/\$[({]\s*shell\s+([^)}]*)/g)].map((m) => m[1] ?? "");
   return [...lines, ...inner].filter((t) => t.trim() !== "");
@@ -61,7 +60,7 @@ function recipeBehind(line: string): string {
 }
 
 // So many substitutions without end are looked for; each looks through the rest of the script.
-const mostOpen = 100;
+const mostOpen = 20;
 
 /** What substitutions of a sed script put in place of what they find. */
 export function sedReplacements(code: string): readonly string[] {

@@ -6,18 +6,24 @@ export type Effort = {
   redirections: number;
   operands: number;
   words: number;
+  nodes: number;
   characters: number;
 };
 export type Allowance = keyof Effort;
 
 export const allowances: Readonly<Effort> = {
-  commands: 2_500,
-  redirections: 2_500,
-  operands: 10_000,
-  words: 20_000,
+  commands: 1_000,
+  redirections: 1_000,
+  operands: 5_000,
+  words: 10_000,
+  // Of the syntax tree: the parser makes them only when they are looked at.
+  nodes: 20_000,
   // Of texts inside the text: substitutions, and what wrappers and shells are given.
-  characters: 256 * 1024,
+  characters: 224 * 1024,
 };
+
+/** What a text inside the text costs beside its characters. */
+export const textCost = 32;
 
 export function newEffort(): Effort {
   return { ...allowances };
@@ -41,6 +47,7 @@ const names: Readonly<Record<Allowance, string>> = {
   operands: `more than ${allowances.operands} arguments that may be paths`,
   words:
     `more words than are looked at (${allowances.words}, unknown ones and those inside other commands several times)`,
+  nodes: `more pieces of syntax than are looked at (${allowances.nodes})`,
   characters: `more text inside text than is looked at (${allowances.characters} characters)`,
 };
 
@@ -53,6 +60,7 @@ export function excess(effort: Effort): string | undefined {
 function spentOn(effort: Effort): Allowance | undefined {
   if (effort.commands < 0) return "commands";
   if (effort.words < 0) return "words";
+  if (effort.nodes < 0) return "nodes";
   if (effort.characters < 0) return "characters";
   if (effort.redirections < 0) return "redirections";
   return effort.operands < 0 ? "operands" : undefined;

@@ -2,6 +2,9 @@
 import type { HostFact } from "../core/facts.ts";
 import { canonicalHost, isPrivateHost } from "../core/host.ts";
 
+// Reading the names in it takes time by their length.
+const longestUrl = 16 * 1024;
+
 export type HostFault = { readonly code: string; readonly message: string };
 
 /**
@@ -10,6 +13,12 @@ export type HostFault = { readonly code: string; readonly message: string };
  * to: one private address makes the host private.
  */
 export function hostFact(url: string, addresses: readonly string[] = []): HostFact | HostFault {
+  if (url.length > longestUrl) {
+    return {
+      code: "bad_url",
+      message: `the URL has ${url.length} characters; expected at most ${longestUrl}, and servers take fewer`,
+    };
+  }
   if (!URL.canParse(url)) {
     return {
       code: "bad_url",

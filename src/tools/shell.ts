@@ -11,7 +11,7 @@ import { run, type RunResult } from "../sandbox/subprocess.ts";
 import { numberArg, textArg } from "./arguments.ts";
 import { boxFault, enterBox, withBoxNotes } from "./boxed_call.ts";
 import { inspectPath, judgedPath } from "./judged_path.ts";
-import { pathFact } from "./path_fact.ts";
+import { lookedAtOnce, pathFact, realFiles } from "./path_fact.ts";
 import { badEnd, endedBadly, exitData } from "./program_end.ts";
 import { done, failed, showName, showPath } from "./tool_outcome.ts";
 
@@ -67,11 +67,12 @@ function inspect(args: Args, place: Place): Inspection {
   const cwd =
     inspectPath("shell", "execute", args, textArg(args, "cwd") ?? place.root, place).subjects[0].path;
   const outside = cwd.inWorkspace ? [] : [{ code: "cwd_outside", message: cwdOutside(args, place) }];
+  const files = lookedAtOnce(realFiles);
   const facts = shellFacts(textArg(args, "command") ?? "", {
     root: place.root,
     home: place.home,
     cwd: cwd.resolved ?? place.root,
-    pathFact: (written, from) => pathFact(written, place, from),
+    pathFact: (written, from) => pathFact(written, place, from, files),
     list: (folder) => readdirSync(folder),
     exists: (path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
     isFolder,

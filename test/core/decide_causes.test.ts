@@ -1,7 +1,7 @@
 // What the causes of a decision say, word for word; that the decision is right is for decide.test.ts.
 import { assertEquals } from "@std/assert";
 import { describe, test } from "bun:test";
-import { allowingFacts, decide, type Standing, votesOn } from "../../src/core/decide.ts";
+import { allowingFacts, decide, type Standing, votesBySubject } from "../../src/core/decide.ts";
 import type { Facts, Subject } from "../../src/core/facts.ts";
 import type { Layer } from "../../src/core/policy.ts";
 import { callOf, commandSubject, hostSubject, pathSubject } from "../support/calls.ts";
@@ -226,7 +226,9 @@ describe("effects of what a command names and hides", () => {
   test("what is inside, where one command around it is not said", () => {
     const subjects = [sudo, commandSubject("date", hiding), commandSubject("ls", inside)];
     const facts = callOf("shell", subjects);
-    const votes = votesOn([layerOf("user", { allow: ["shell(sudo ls)"] })], facts, standing, subjects[2]!);
+    const votes = votesBySubject([layerOf("user", { allow: ["shell(sudo ls)"] })], facts, standing)(
+      subjects[2]!,
+    );
     assertEquals(votes.filter((v) => v.by === "coverage").length, 1);
   });
 
@@ -339,12 +341,12 @@ describe("a private host is denied unless a machine or user rule names it", () =
 
 test("only the strictest rules of a layer vote", () => {
   const layer = layerOf("user", { deny: ["mcp.x"], ask: ["mcp.*"], allow: ["mcp.x"] });
-  const votes = votesOn([layer], callOf("mcp.x", [call]), standing, call);
+  const votes = votesBySubject([layer], callOf("mcp.x", [call]), standing)(call);
   assertEquals(votes.map((v) => v.by === "rule" ? v.rule : v.by), ["user.deny[1]"]);
 });
 
 test("causes of a call as a whole name no subject", () => {
-  const votes = votesOn([], callOf("mcp.x", [call]), standing, call);
+  const votes = votesBySubject([], callOf("mcp.x", [call]), standing)(call);
   assertEquals(votes, [{ by: "default", effect: "ask", layer: "builtin", risk: "execute" }]);
 });
 

@@ -104,6 +104,13 @@ describe("nearMisses() says what kept a rule from matching", () => {
         operand: false,
       }],
     }, ["where the path leads cannot be resolved"]],
+    ["a path longer than any that a system takes", { deny: ["read_file(secret/**)"] }, {
+      ...file("read_file", `/ws/${"d/".repeat(3000)}`),
+    }, ["where the path leads cannot be resolved"]],
+    ["a call that is refused whatever rules say", allow("shell(git status)"), {
+      ...shell("git push"),
+      errors: [{ code: "unclear_syntax", message: "it can be read in two ways" }],
+    }, []],
     ["a host label", allow("fetch_url(docs.example.com)"), host("api.example.com"), [
       "label 3 from the right is `docs`, the host has `api`",
     ]],

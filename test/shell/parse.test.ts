@@ -486,6 +486,7 @@ describe("parseShell() refuses", () => {
     ["words without end", "ls " + "a ".repeat(30_000), "too_complex"],
     ["unknown words without end", "cat " + "* ".repeat(30_000), "too_complex"],
     ["words made by braces without end", "a {1..500};".repeat(5000), "too_complex"],
+    ["syntax without end", `: ${Array.from({ length: 9000 }, () => "$a$b").join(" ")}`, "too_complex"],
     ["an expression without end", `echo $((${"1+".repeat(30_000)}1))`, "too_complex"],
     [
       "expansions in expansions",
@@ -541,7 +542,16 @@ describe("parseShell() ends", () => {
       assert(text.errors.length > 0 || text.parts.length > 0 || open === "{ ");
     });
   }
-  test("2,000 commands", () => assertEquals(parseShell("a;".repeat(2000)).parts.length, 2000));
+  const lengths: [count: number, parts: number, codes: string[]][] = [
+    [1000, 1000, []],
+    [1001, 1000, ["too_complex"]],
+  ];
+  for (const [count, most, codes] of lengths) {
+    test(`${count} commands`, () => {
+      const { parts, errors } = parseShell("a;".repeat(count));
+      assertEquals([parts.length, errors.map((e) => e.code)], [most, codes]);
+    });
+  }
   test("200 substitutions in one another", () => {
     const { parts, errors } = parseShell('echo "$('.repeat(200) + "ls" + ')"'.repeat(200));
     assertEquals([parts.length, errors], [201, []]);

@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { afterEach, beforeEach, describe, test } from "bun:test";
 import { mkdirSync, realpathSync } from "node:fs";
 import type { Place } from "../../src/agent/ports.ts";
-import { pathFact, realFiles } from "../../src/tools/path_fact.ts";
+import { lookedAtOnce, pathFact, realFiles } from "../../src/tools/path_fact.ts";
 import { describedFiles, type Description } from "./described_files.ts";
 import { makeWorkspace, type Workspace } from "./workspace.ts";
 
@@ -321,6 +321,21 @@ describe("pathFact() on a described file system", () => {
       absolute: "/ws/a",
       inWorkspace: false,
     });
+  });
+
+  test("looks at each path once, where that is asked for", () => {
+    const seen: string[] = [];
+    const fs = describedFiles({ root: "/ws", symlinks: { x: ".writ" } });
+    const files = lookedAtOnce({
+      ...fs,
+      lstat: (path) => {
+        seen.push(path);
+        return fs.lstat(path);
+      },
+    });
+    const facts = ["x/a", "x/b", "x/a"].map((written) => pathFact(written, place, undefined, files).resolved);
+    assertEquals(facts, ["/ws/.writ/a", "/ws/.writ/b", "/ws/.writ/a"]);
+    assertEquals(seen, [...new Set(seen)]);
   });
 
   test("everything is inside of a root that is the top", () => {
