@@ -4,6 +4,7 @@ import {
   type BigIntStats,
   closeSync,
   constants,
+  existsSync,
   lstatSync,
   openSync,
   readdirSync,
@@ -11,7 +12,7 @@ import {
   readSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import type { Entered, ToolContext } from "../agent/ports.ts";
 import { isWithin } from "../core/path.ts";
@@ -35,8 +36,9 @@ type Site = Pick<ToolContext, "root"> & {
 type Known = Map<string, { readonly state: string; readonly hash: string }>;
 
 /**
- * The commit of HEAD, where branches and tags point, every file that HEAD holds, and every other file below the root that git does not ignore, by content. The index
- * does not count, nor does anything that a setting, an attribute or a filter makes of a file: the bytes on disk are read.
+ * The commit of HEAD, where branches and tags point and what was fetched last, every file that HEAD holds, and every other file below
+ * the root that git does not ignore, by content; what git ignores counts only where it says beside such files what else is ignored. The
+ * index does not count, nor does anything that a setting, an attribute or a filter makes of a file: the bytes on disk are read.
  * Gives undefined, and never rejects, where the root is in no working tree, where there is too much, or too slowly.
  */
 export function contentFingerprint(
@@ -63,7 +65,7 @@ async function fingerprint(site: Site, caps: FingerprintCaps, known: Known, sign
   const refs = await refsOf(plainGit(at));
   if (head === undefined || refs === undefined) return undefined;
   const lists = await Promise.all([
-    head === "" ? [] : listed(plainGit(at), ["ls-tree", "-r", "-z", "--name-only", "HEAD"]),
+    head.id === "" ? [] : listed(plainGit(at), ["ls-tree", "-r", "-z", "--name-only", "HEAD"]),
     // Against an index that is empty everything is an other file: what was staged, or marked as unchanged, makes no difference.
     listed(plainGit({ ...at, env: { ...at.env, GIT_INDEX_FILE: join(tmpdir(), randomUUID()) } }), [
       // Commands may write to the home, where there may be one.
@@ -80,8 +82,10 @@ async function fingerprint(site: Site, caps: FingerprintCaps, known: Known, sign
     if (list === undefined) return undefined;
     for (const name of list) names.add(name);
   }
+  for (const name of hiddenIgnores(site.root, names)) names.add(name);
   const rest = { files: caps.files, bytes: caps.bytes };
-  const whole = createHash("sha256").update(`head ${head}\0${refs}\0`);
+  const whole = createHash("sha256").update(`head ${head.id}\0${refs}\0`);
+  if (existsSync(head.fetched)) whole.update(`${fileState(head.fetched, known, { bytes: longestList })}\0`);
   for (const name of [...names].sort()) {
     for (const path of name.endsWith("/") ? below(site.root, name, rest) : [name]) {
       if (--rest.files < 0) return undefined;
@@ -93,15 +97,39 @@ async function fingerprint(site: Site, caps: FingerprintCaps, known: Known, sign
   return `git:${whole.digest("hex")}`;
 }
 
-// The commit id, empty where there is no commit yet; undefined where the root is in no working tree of its own.
-async function headOf(git: Git, root: string): Promise<string | undefined> {
-  const top = await git(["rev-parse", "--show-toplevel"]);
+type Head = {
+  /** The commit, empty where there is none yet. */
+  readonly id: string;
+  /** The file of what was fetched last, which can be merged without being a ref; absolute. It need not be there. */
+  readonly fetched: string;
+};
+
+// Undefined where the root is in no working tree of its own.
+async function headOf(git: Git, root: string): Promise<Head | undefined> {
+  const asked = await git(["rev-parse", "--show-toplevel", "--git-path", "FETCH_HEAD"]);
+  const [top, path] = asked.stdout.split(/\r?\n/);
   // A setting in the repository can name any folder as its working tree; only one around the root is meant.
-  if (top.exit !== 0 || !isWithin(root, top.stdout.replace(/\r?\n$/, ""))) return undefined;
+  if (asked.exit !== 0 || top === undefined || path === undefined || !isWithin(root, top)) return undefined;
+  const fetched = resolve(root, path);
   const head = await git(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
   const id = head.stdout.trim();
-  if (head.exit === 0 && /^[0-9a-f]{40,64}$/.test(id)) return id;
-  return head.exit === 1 ? "" : undefined;
+  if (head.exit === 0 && /^[0-9a-f]{40,64}$/.test(id)) return { id, fetched };
+  return head.exit === 1 ? { id: "", fetched } : undefined;
+}
+
+// A list of ignored names can name itself, and then hides what is new beside files that count.
+function hiddenIgnores(root: string, names: ReadonlySet<string>): readonly string[] {
+  const folders = new Set([""]);
+  for (const name of names) {
+    for (let at = name.lastIndexOf("/"); at >= 0; at = name.lastIndexOf("/", at - 1)) {
+      const folder = name.slice(0, at + 1);
+      if (folders.has(folder)) break;
+      folders.add(folder);
+    }
+  }
+  return [...folders].map((folder) => `${folder}.gitignore`).filter((name) =>
+    !names.has(name) && existsSync(join(root, name))
+  );
 }
 
 // What can be merged or pushed by its name: another commit behind the name is another content.

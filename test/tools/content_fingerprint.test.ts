@@ -86,6 +86,20 @@ describe("the fingerprint", () => {
     ["a branch of a remote that moved", true, () => git("update-ref", "refs/remotes/origin/x", "HEAD")],
     ["a tag", true, () => git("tag", "v1")],
     ["what is stashed besides", false, () => git("update-ref", "refs/stash", "HEAD")],
+    ["a fetch that moves no branch", true, () => write(".git/FETCH_HEAD", "1234\t\tbranch 'x' of y\n")],
+    ["a list of ignored files that hides itself, beside files that count", true, () => {
+      write("sub/.gitignore", "*\n");
+      write("sub/new.txt", "x");
+    }],
+    ["the same at the root", true, () => {
+      write("top.log", "x");
+      write(".gitignore", "*.log\n.gitignore\n");
+      commit();
+    }],
+    ["a folder that ignores all of itself", false, () => {
+      write("cache/.gitignore", "*\n");
+      write("cache/new.txt", "x");
+    }],
     ["packed refs", false, () => git("pack-refs", "--all")],
     ["what is staged of a change", true, () => {
       write("a.txt", "two\n");
