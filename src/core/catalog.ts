@@ -2,9 +2,9 @@
 import { compareText } from "./collection.ts";
 import type { LayerName } from "./decision.ts";
 import type { ForcedSkill, Gate, Pin, SkillSettings, SkillTier } from "./policy.ts";
-import { type Problem, showPosition } from "./problem.ts";
+import { nearest, type Problem, showPosition } from "./problem.ts";
 import { isUndeclared, mapToolName, type Skill } from "./skill.ts";
-import { type Pattern, wildcard } from "./text.ts";
+import { escapeLine, type Pattern, wildcard } from "./text.ts";
 
 export type Absent = {
   readonly name: string;
@@ -171,11 +171,18 @@ function missingForced(
       code: "forced-skill-missing",
       severity: "error",
       message: `the forced skill \`${f.skill}\` is not available${why === undefined ? "" : `: ${why}`}`,
-      at: f.at,
-      expected: "a skill of that name in skills.sources",
-      hint: "writ skill list shows what is there",
+      at: f.nameAt,
+      ...(why === undefined ? { expected: "a skill of that name in `skills.sources`" } : {}),
+      hint: (why === undefined ? nearestSkill(catalog, f.skill) : undefined) ??
+        "`writ skill list` shows what is there",
     }];
   });
+}
+
+/** Of a name that nobody bears: the available skill that may have been meant. */
+export function nearestSkill(catalog: Catalog, name: string): string | undefined {
+  const near = catalog.names.includes(name) ? undefined : nearest(name, catalog.names);
+  return near === undefined ? undefined : `did you mean \`${escapeLine(near)}\`?`;
 }
 
 // Gates that take the verdict of a fork alone, and whose skill runs as none.

@@ -39,6 +39,8 @@ export type ForcedSkill = {
   readonly skill: string;
   readonly layer: LayerName;
   readonly at: Position;
+  /** Where its name is written. */
+  readonly nameAt: Position;
   readonly arguments: string;
   /** The lowest tier that may provide it, in the place of what the layer says. */
   readonly tier?: SkillTier;

@@ -51,7 +51,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   let bestDistance = Math.max(1, Math.min(3, Math.floor(word.length / 3))) + 1;
   for (const candidate of known) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+    if (distance < bestDistance && distance < word.length) [best, bestDistance] = [candidate, distance];
   }
   return best ?? known.find((k) => word.length >= 4 && (k.startsWith(word) || word.startsWith(k)));
 }

@@ -5,7 +5,7 @@ import type { Facts, Mode } from "../core/facts.ts";
 import { unreported } from "../core/gate_state.ts";
 import type { ForcedSkill, Gate, Layer, SkillTier } from "../core/policy.ts";
 import { isWithin } from "../core/path.ts";
-import { type Position, type Problem, showPosition } from "../core/problem.ts";
+import { type Problem, showPosition } from "../core/problem.ts";
 import type { Matchers, Rule } from "../core/rule.ts";
 import { escapeLine } from "../core/text.ts";
 import type { PolicyFile } from "./policy_file.ts";
@@ -44,7 +44,10 @@ export function compileForced(settings: Settings, contextOf: (file: PolicyFile) 
         gates.push(made.gate);
         examples.push(...made.examples);
       }
-      if (entry.skill !== undefined) forced.push(forcedSkill(entry, entry.skill, id, file.layer, at));
+      if (entry.skill !== undefined) {
+        const places = { at, nameAt: file.at([...path, "skill"]) };
+        forced.push(forcedSkill(entry, entry.skill, id, file.layer, places));
+      }
     });
   }
   return { forced: mergeSessionForced(settings, forced), gates, examples };
@@ -55,12 +58,12 @@ function forcedSkill(
   skill: string,
   id: string,
   layer: LayerName,
-  at: Position,
+  places: Pick<ForcedSkill, "at" | "nameAt">,
 ): ForcedSkill {
   return {
     skill,
     layer,
-    at,
+    ...places,
     arguments: entry.arguments ?? "",
     ...(entry.tier === undefined ? {} : { tier: entry.tier }),
     bounding: entry.bounding ?? false,

@@ -4,7 +4,7 @@ import { uniqueBy } from "../core/collection.ts";
 import { globSource } from "../core/glob.ts";
 import { listedToolNames } from "../core/mcp.ts";
 import type { KeySource, Limits, ModelSettings, Policy, SkillSource } from "../core/policy.ts";
-import { isError, type Loaded, type Problem, showPosition } from "../core/problem.ts";
+import { isError, type Loaded, type Position, type Problem, showPosition } from "../core/problem.ts";
 import { protectedEntries, type ProtectedFacts } from "../core/protected.ts";
 import { isWithin } from "../core/path.ts";
 import type { Pattern } from "../core/text.ts";
@@ -90,7 +90,9 @@ export function mergePolicy(input: MergeInput): MergeResult {
   const skills = mergeSkills(settings, forced, model, input.home);
   settings.problems.push(...undefinedBoxes(sandbox, [
     ...skills.boxes,
-    ...mcpServers.flatMap(({ box, at }) => box === undefined ? [] : [{ box, at }]),
+    ...mcpServers.flatMap(({ name, box, at }) =>
+      box === undefined ? [] : [{ box, at: boxPlace(files, name, at) }]
+    ),
   ]));
   const auditDir = placedPath(settings, "audit.dir", input.home);
   const audit = mergeAudit(settings, input.home);
@@ -126,6 +128,10 @@ export function mergePolicy(input: MergeInput): MergeResult {
   return problems.some(isError)
     ? { ok: false, problems, rest: merged }
     : { ok: true, value: merged, problems };
+}
+
+function boxPlace(files: readonly PolicyFile[], server: string, at: Position): Position {
+  return files.find((f) => f.path === at.file)?.at(["mcp_servers", server, "box"]) ?? at;
 }
 
 /** The strictest word of the machine and user layer. */

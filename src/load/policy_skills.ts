@@ -1,9 +1,9 @@
 // Triggers, disabled globs and sources of skills in a policy, and its regular expressions.
 import type { LayerName } from "../core/decision.ts";
+import { patternFault } from "../core/pattern_fault.ts";
 import type { ForcedSkill, SkillSource, SkillTier, SkillTrigger } from "../core/policy.ts";
 import { type Position, type Problem, showPosition } from "../core/problem.ts";
 import { escapeLine, type Pattern, wildcard } from "../core/text.ts";
-import { messageOf } from "../core/thrown.ts";
 import { compilePattern } from "./pattern.ts";
 import { intersectionOf, type Settings, unionOf } from "./policy_settings.ts";
 
@@ -54,12 +54,13 @@ export function policyPattern(
   try {
     pattern = compilePattern(source, options);
   } catch (error) {
+    const { says, hint } = patternFault(source, error);
     problems.push({
       code: "bad-pattern",
       severity: "error",
-      message: `\`${escapeLine(source)}\` is no regular expression: ${messageOf(error)}`,
+      message: `the regular expression \`${escapeLine(source)}\` ${says}`,
       at,
-      expected: "RE2 syntax",
+      hint,
     });
     return undefined;
   }

@@ -1,9 +1,9 @@
 // The `trigger` field of a front matter: patterns on the user's message, and the examples that prove them.
 import { compilePattern } from "./pattern.ts";
 import type { Fields, Warn } from "./skill_file.ts";
+import { patternFault } from "../core/pattern_fault.ts";
 import type { SkillMeta } from "../core/skill.ts";
 import { isObject, type Pattern } from "../core/text.ts";
-import { messageOf } from "../core/thrown.ts";
 
 const maxPatterns = 64;
 const maxLength = 1000;
@@ -54,7 +54,8 @@ function compile(source: string, warn: Warn): Pattern[] {
     const pattern = compilePattern(source, { ignoreCase: true });
     return pattern.test("") ? refuse("matches the empty text, so it would match every message") : [pattern];
   } catch (error) {
-    return refuse(`does not compile: ${messageOf(error)}`);
+    const { says, hint } = patternFault(source, error);
+    return refuse(`${says}; ${hint}`);
   }
 }
 

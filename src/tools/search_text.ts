@@ -1,8 +1,8 @@
 // search_text: lines of files that match a regular expression, in linear time, with a cap on everything.
 import { closeSync, lstatSync } from "node:fs";
+import { patternFault } from "../core/pattern_fault.ts";
 import { plural } from "../core/plural.ts";
 import { afterCut, beforeCut } from "../core/text.ts";
-import { messageOf } from "../core/thrown.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import { flagArg, textArg } from "./arguments.ts";
 import { fileGlob } from "./file_glob.ts";
@@ -43,11 +43,8 @@ export const searchText: Tool = {
     try {
       search = lineSearch(pattern, { ignoreCase: flagArg(args, "ignore_case") });
     } catch (error) {
-      const reason = messageOf(error);
-      return failed(
-        "bad_pattern",
-        `\`${pattern}\` is no RE2 pattern: ${reason}; escape what is meant literally`,
-      );
+      const { says, hint } = patternFault(pattern, error);
+      return failed("bad_pattern", `the pattern \`${pattern}\` ${says}; ${hint}`);
     }
     const glob = textArg(args, "glob");
     const wanted = glob === undefined ? undefined : fileGlob(glob, leads.path, at.home);

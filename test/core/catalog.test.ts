@@ -12,7 +12,7 @@ const open: CatalogRules = { forced: [], disabled: [], undeclaredTools: "read_on
 
 function forced(skill: string, layer: LayerName): ForcedSkill {
   const at = { file: `/${layer}.yaml`, line: 3, col: 5 };
-  return { skill, layer, at, arguments: "", bounding: false, when: { at: "session" } };
+  return { skill, layer, at, nameAt: at, arguments: "", bounding: false, when: { at: "session" } };
 }
 
 function merged(skills: readonly Skill[], rules: Partial<CatalogRules> = {}) {
@@ -137,13 +137,12 @@ test("unavailable() reports a forced skill that is missing, with the reason and 
     unavailable(catalog, { skills: { forced: all }, gates: [] }, broken).map(showProblem),
     [
       "/machine.yaml:3:5: error: the forced skill `a` is not available: /project/a/SKILL.md: the machine policy forces `a`, " +
-      "which the project tier cannot provide",
-      "/user.yaml:3:5: error: the forced skill `b` is not available",
-      "/user.yaml:3:5: error: the forced skill `c` is not available: /user/c/SKILL.md: it cannot be read",
-    ].map((line) =>
-      `${line}; expected a skill of that name in skills.sources; writ skill list shows what is there ` +
-      "[forced-skill-missing]"
-    ),
+      "which the project tier cannot provide; `writ skill list` shows what is there [forced-skill-missing]",
+      "/user.yaml:3:5: error: the forced skill `b` is not available; expected a skill of that name in `skills.sources`; " +
+      "`writ skill list` shows what is there [forced-skill-missing]",
+      "/user.yaml:3:5: error: the forced skill `c` is not available: /user/c/SKILL.md: it cannot be read; " +
+      "`writ skill list` shows what is there [forced-skill-missing]",
+    ],
   );
 });
 
@@ -225,7 +224,7 @@ test("mergeCatalog() leaves out skills whose tools do not exist", () => {
 test("unavailable() refuses a fork in every request, and takes it for a gate", () => {
   const { catalog } = mergeCatalog([makeSkill({ name: "a", mode: "fork" })], open);
   const at = { file: "p.yaml", line: 1, col: 1 };
-  const entry = { skill: "a", layer: "user", at, arguments: "", bounding: false } as const;
+  const entry = { skill: "a", layer: "user", at, nameAt: at, arguments: "", bounding: false } as const;
   const found = unavailable(catalog, {
     skills: {
       forced: [{ ...entry, when: { at: "session" } }, { ...entry, when: { at: "gate", gate: "g" } }],

@@ -124,7 +124,7 @@ sandbox: {mode: "off"}
     {
       name: "with a forced skill that is nowhere",
       text: `version: 1\n${script}skills: {forced: [{skill: nowhere, when: session}]}\n`,
-      says: ["policy.yaml:3:19: error: the forced skill `nowhere` is not available"],
+      says: ["policy.yaml:3:27: error: the forced skill `nowhere` is not available"],
     },
     { name: "without a model", text: "version: 1\n", says: ["error: the policy names no model"] },
     {
@@ -261,7 +261,7 @@ describe("a skill", () => {
       await withMachine(async (m) => {
         if (text !== undefined) m.write("config/writ/skills/broken/SKILL.md", text);
         const args = scripted(m, done, "skills: {forced: [{skill: broken, when: session}]}\n");
-        const says = ["policy.yaml:3:19: error: the forced skill `broken` is not available"];
+        const says = ["policy.yaml:3:27: error: the forced skill `broken` is not available"];
         if (text !== undefined) says.push("SKILL.md");
         await refused(m, ["run", ...args, "go"], says);
         await refused(m, ["policy", "check", ...args], says);
