@@ -127,7 +127,8 @@ const mostParts = 40;
 
 function headline({ effect, decision, reason, causes, parts }: ExplainedCall): string {
   const [first] = causes;
-  const about = parts.length > 1 && "subject" in first && first.subject !== undefined
+  // What allows a call says itself what it is about.
+  const about = effect !== "allow" && parts.length > 1 && "subject" in first && first.subject !== undefined
     ? ` [${first.subject}]`
     : "";
   const said = reason.startsWith(`${effect} `) ? reason : `${effect}: ${reason}`;

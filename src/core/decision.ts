@@ -1,4 +1,5 @@
 // Effects, risks, votes and the one way in which votes become a decision: the strictest wins, order never matters.
+import { uniqueBy } from "./collection.ts";
 import { type Position, showPosition } from "./problem.ts";
 
 export type Effect = "allow" | "ask" | "deny";
@@ -54,11 +55,22 @@ export function stricter(a: Effect, b: Effect): Effect {
   return strictness[a] >= strictness[b] ? a : b;
 }
 
-/** The strictest vote wins. Causes of equal strictness keep the order in which they were found. */
+/**
+ * The strictest vote wins. Of causes that allow, rules come before defaults, and defaults for higher risks before those for
+ * lower ones; else causes of equal strictness keep the order in which they were found.
+ */
 export function tally(votes: readonly [Cause, ...Cause[]]): Verdict {
-  const [first, ...rest] = [...votes].sort((a, b) => strictness[b.effect] - strictness[a.effect]);
+  const [first, ...rest] = [...votes].sort((a, b) =>
+    strictness[b.effect] - strictness[a.effect] || notability(b) - notability(a)
+  );
   const head = first ?? votes[0];
   return { effect: head.effect, causes: [head, ...rest] };
+}
+
+// What lets a call through is of the more interest the less it goes without saying.
+function notability(cause: Cause): number {
+  if (cause.effect !== "allow") return 0;
+  return cause.by === "default" ? risks.indexOf(cause.risk) : risks.length;
 }
 
 /** One line about a cause, the same for people, the log and the model. */
@@ -88,8 +100,40 @@ export function showCause(cause: Cause): string {
   }
 }
 
-/** Why a call was refused or asked about, in one line: the strictest cause. */
+function subjectOf(cause: Cause): string | undefined {
+  return "subject" in cause ? cause.subject : undefined;
+}
+
+/** A cause with the part, path or host that it is about. */
+function showVote(cause: Cause): string {
+  const subject = subjectOf(cause);
+  return showCause(cause) + (subject === undefined ? "" : ` [${subject}]`);
+}
+
+/** Shows of several subjects which cause is about which. */
+export function causeShower({ causes }: Pick<Verdict, "causes">): (cause: Cause) => string {
+  const subjects = new Set(causes.map(subjectOf));
+  return subjects.size > 1 ? showVote : showCause;
+}
+
+const mostGrounds = 3;
+
+/**
+ * Why, in one line: the strictest cause of a call that is refused or asked about; of one that is allowed, all that had to
+ * allow a part of it, the first three in full.
+ */
 export function reasonOf(verdict: Verdict): string {
-  const [cause] = verdict.causes;
-  return cause.by === "bound" ? "tool not in skill.allowed_tools" : showCause(cause);
+  const [first, ...others] = verdict.causes;
+  if (first.by === "bound") return "tool not in skill.allowed_tools";
+  if (first.effect !== "allow" || goesWithoutSaying(first)) return showCause(first);
+  const grounds = uniqueBy([first, ...others], (c) => subjectOf(c) ?? "").filter((c) =>
+    !goesWithoutSaying(c)
+  );
+  const lines = uniqueBy(grounds, showCause).map(causeShower(verdict));
+  const more = lines.length - mostGrounds;
+  return [...lines.slice(0, mostGrounds), ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
+}
+
+function goesWithoutSaying(cause: Cause): boolean {
+  return cause.by === "default" && cause.layer === "builtin";
 }

@@ -4,11 +4,11 @@ import { covering, isGuess, isInner, isOperand, restricts, riskOf } from "./cove
 import { allowingFacts, type Standing, votesBySubject } from "./decide.ts";
 import {
   type Cause,
+  causeShower,
   type Effect,
   type LayerName,
   reasonOf,
   type Risk,
-  showCause,
   tally,
   type Verdict,
 } from "./decision.ts";
@@ -24,7 +24,7 @@ export type Explanation = {
   readonly effect: Effect;
   /** Every vote, strictest first. */
   readonly causes: Verdict["causes"];
-  /** One line: the strictest cause, and what was added by whoever answered. */
+  /** One line: the strictest cause, or what allowed the call; and what was added by whoever answered. */
   readonly reason: string;
 };
 
@@ -47,8 +47,7 @@ export function refusalText(
   const { effect, causes, reason } = explanation;
   const lines = [`denied: ${reason}`];
   const strictest = causes.filter((c) => c.effect === effect);
-  const subjects = new Set(causes.map((c) => ("subject" in c ? c.subject : undefined)));
-  const listed = strictest.map(subjects.size > 1 ? showVote : showCause);
+  const listed = strictest.map(causeShower(explanation));
   if (listed.length > 1 || !reason.startsWith(listed[0] ?? "")) lines.push(...listed.map((l) => `- ${l}`));
   if (more.unattended) lines.push("nobody can be asked: this run is unattended");
   if (strictest.some((c) => c.by === "gate")) {
@@ -61,12 +60,6 @@ export function refusalText(
   if (more.allowed.length > 0) lines.push(`allowed without asking: ${more.allowed.join(", ")}`);
   lines.push(...more.nearMisses.map(showNearMiss));
   return lines.join("\n");
-}
-
-/** A cause with the part, path or host that it is about. */
-function showVote(cause: Cause): string {
-  const about = "subject" in cause && cause.subject !== undefined ? ` [${cause.subject}]` : "";
-  return showCause(cause) + about;
 }
 
 /** A rule that matches a subject; `counts` is false where a stricter one of its layer, or an upper layer, silences it. */

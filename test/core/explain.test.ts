@@ -75,6 +75,65 @@ describe("explain()", () => {
   });
 });
 
+describe("the reason of a call that is allowed", () => {
+  const allowing = [
+    layerOf("user", {
+      allow: [
+        "shell(git *)",
+        "shell(tee *)",
+        "shell(jq *)",
+        "shell(make test)",
+        "write_file(/ws/out/**)",
+        "mcp.x",
+        "mcp.*",
+      ],
+    }, { defaults: { write: { effect: "allow", at: { file: "/user.yaml", line: 1, col: 3 } } } }),
+  ];
+  const rule = (index: number, text: string) =>
+    `allow by rule user.allow[${20 + index}] (${text}) at /user.yaml:${20 + index}:3`;
+  const written = (path: string): Subject => ({
+    kind: "path",
+    tool: "write_file",
+    operand: false,
+    path: { written: path, absolute: path, resolved: path, inWorkspace: true },
+  });
+  const reads = (...texts: readonly string[]) => ({ ...shell(...texts), risk: "read" }) as const;
+  const rows: readonly (readonly [name: string, call: Facts, reason: string])[] = [
+    ["that only reads", reads("ls", "cat a"), "allow by the builtin default for risk read"],
+    [
+      "names the redirection that had to be allowed, not the command that did not",
+      {
+        ...shell("echo x >> out/a"),
+        subjects: [...shell("echo x >> out/a").subjects, written("/ws/out/a")] as never,
+      },
+      `${rule(5, "write_file(/ws/out/**)")} [/ws/out/a]`,
+    ],
+    [
+      "names each rule once, rules before defaults",
+      {
+        ...shell("cat a"),
+        subjects: [written("/ws/b"), ...shell("git push", "git pull", "jq a").subjects] as never,
+      },
+      `${rule(1, "shell(git *)")} [git push]; ${rule(3, "shell(jq *)")} [jq a]; ` +
+      "allow by the user default for risk write at /user.yaml:1:3 [/ws/b]",
+    ],
+    [
+      "stops after three",
+      shell("git push", "tee a", "jq a", "make test"),
+      `${rule(1, "shell(git *)")} [git push]; ${rule(2, "shell(tee *)")} [tee a]; ` +
+      `${rule(3, "shell(jq *)")} [jq a]; and 1 more`,
+    ],
+    [
+      "gives one rule for one subject",
+      { ...shell(), tool: "mcp.x", subjects: [{ kind: "call" }] },
+      rule(6, "mcp.x"),
+    ],
+  ];
+  for (const [name, call, reason] of rows) {
+    test(name, () => assertEquals(explain(call, decide(allowing, call, standing)).reason, reason));
+  }
+});
+
 describe("explainParts()", () => {
   test("gives each part its words, the rules of every layer that match, and the votes, the winner first", () => {
     const facts: Facts = { ...shell("git push", "ls"), risk: "network" };
