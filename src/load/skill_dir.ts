@@ -151,11 +151,11 @@ function readSkill(stop: Stop, fileName: string, walk: Walk, facts?: Stats): voi
   const { meta, findings } = headOf(stop, fileName, walk, facts);
   const tools = meta === undefined ? undefined : readToolsFile(stop.path, meta.name);
   if (tools?.ok === false) {
-    const { message } = tools;
+    const { says, at } = tools;
     walk.problems.push({
       path: file,
       code: "tools-json-invalid",
-      message,
+      message: `\`tools.json:${at.line}:${at.col}\` ${says}`,
       severity: "error",
       about: "tools",
     });

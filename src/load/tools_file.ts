@@ -4,11 +4,15 @@ import { isAbsolute, join, relative } from "node:path";
 import { isEmbedded } from "./assets.ts";
 import { parseDuration } from "./duration.ts";
 import { readWhole } from "./file_head.ts";
+import { jsonPlaces } from "./json_places.ts";
+import { showFound } from "./check_value.ts";
+import { placeIn } from "./text_place.ts";
 import { deeperThan } from "../core/collection.ts";
 import { canBringTools, type CommandTool } from "../core/command_tool.ts";
 import { type Risk, risks } from "../core/decision.ts";
 import type { InputSchema } from "../core/message.ts";
 import { isBelow } from "../core/path.ts";
+import { nearest, type Position } from "../core/problem.ts";
 import { dropHidden, escapeLine, isObject } from "../core/text.ts";
 import { messageOf } from "../core/thrown.ts";
 import { builtinTools } from "../core/tool_names.ts";
@@ -21,62 +25,88 @@ const mostReferences = 32;
 
 export type ToolsFile =
   | { readonly ok: true; readonly tools: readonly CommandTool[] }
-  /** Says where, what is wrong and what is expected. */
-  | { readonly ok: false; readonly message: string };
+  | ToolsFault;
+/** `says` follows the name of the file: what is wrong, and what is expected. */
+export type ToolsFault = { readonly ok: false; readonly says: string; readonly at: Position };
 
 /** The command tools of the skill in a folder (a real path), in their order; undefined when it has no tools.json. */
 export function readToolsFile(folder: string, skill: string): ToolsFile | undefined {
   const path = join(folder, "tools.json");
+  const refuse = (says: string, at = { file: path, line: 1, col: 1 }): ToolsFault => ({
+    ok: false,
+    says,
+    at,
+  });
   try {
     if (statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
-    if (isEmbedded(folder)) return fault("cannot run files that are inside the executable");
+    if (isEmbedded(folder)) return refuse("cannot run files that are inside the executable");
     if (!canBringTools(skill)) {
-      return fault(
+      return refuse(
         `needs another name of the skill: rules know its tools as \`skill.NAME.TOOL\`, so that the name may hold no blank, dot, \`*\` or parenthesis`,
       );
     }
     const whole = readWhole(path, toolsCap);
-    if (!whole.ok) return fault(`has ${whole.size} bytes; at most ${toolsCap} are read`);
-    const parsed = parseTools(whole.bytes);
-    if (!parsed.ok) return parsed;
-    if (parsed.entries.length > mostTools) {
-      return fault(`has ${parsed.entries.length} tools; at most ${mostTools} are taken`);
-    }
-    const tools: CommandTool[] = [];
-    for (const [index, entry] of parsed.entries.entries()) {
-      const read = readTool(entry, folder, tools.map((t) => t.name));
-      if (typeof read === "string") return fault(`${entryName(entry, index)}: ${read}`);
-      tools.push(read);
-    }
-    return { ok: true, tools };
+    if (!whole.ok) return refuse(`has ${whole.size} bytes; at most ${toolsCap} are read`);
+    const text = decode(whole.bytes);
+    if (text === undefined) return refuse("is not UTF-8");
+    const read = readTools(text, folder);
+    return read.ok ? read : refuse(read.says, placeIn(text, path, read.offset));
   } catch (error) {
-    return fault(`cannot be read: ${messageOf(error)}`);
+    return refuse(`cannot be read: ${messageOf(error)}`);
   }
 }
 
-function fault(what: string): ToolsFile & { readonly ok: false } {
-  return { ok: false, message: `\`tools.json\` ${what}` };
-}
-
-function parseTools(
-  bytes: Uint8Array,
-): { readonly ok: true; readonly entries: readonly unknown[] } | ToolsFile & { readonly ok: false } {
-  let text: string;
+function decode(bytes: Uint8Array): string | undefined {
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    return fault("is not UTF-8");
+    return undefined;
   }
+}
+
+type ReadTools =
+  | { readonly ok: true; readonly tools: readonly CommandTool[] }
+  | { readonly ok: false; readonly says: string; readonly offset: number };
+
+function readTools(text: string, folder: string): ReadTools {
   let entries: unknown;
   try {
     entries = JSON.parse(text);
   } catch (error) {
-    return fault(`is not JSON: ${escapeLine(messageOf(error).slice(0, 200))}`);
+    const { fault } = jsonPlaces(text);
+    const says = fault?.says ?? escapeLine(messageOf(error).slice(0, 200));
+    return { ok: false, says: `is not JSON: ${says}`, offset: fault?.offset ?? 0 };
   }
-  if (!Array.isArray(entries)) return fault("is not a list of tools");
-  return deeperThan(entries, mostDepth)
-    ? fault(`nests deeper than ${mostDepth} levels`)
-    : { ok: true, entries };
+  if (!Array.isArray(entries)) {
+    return {
+      ok: false,
+      says: `is ${showFound(entries)}; expected a list of tools, \`[{"name": …}]\``,
+      offset: jsonPlaces(text).at([]),
+    };
+  }
+  if (deeperThan(entries, mostDepth)) {
+    return { ok: false, says: `nests deeper than ${mostDepth} levels`, offset: 0 };
+  }
+  if (entries.length > mostTools) {
+    return { ok: false, says: `has ${entries.length} tools; at most ${mostTools} are taken`, offset: 0 };
+  }
+  const tools: CommandTool[] = [];
+  for (const [index, entry] of entries.entries()) {
+    const read = readTool(entry, folder, tools.map((t) => t.name));
+    if (!("says" in read)) {
+      tools.push(read);
+      continue;
+    }
+    const { says, key, unknown } = read;
+    const places = jsonPlaces(text);
+    const path = [index, ...key === undefined ? [] : [key]];
+    return {
+      ok: false,
+      says: `${entryName(entry, index)}: ${says}`,
+      offset: unknown === true ? places.keyAt(path) : places.at(path),
+    };
+  }
+  return { ok: true, tools };
 }
 
 function entryName(entry: unknown, index: number): string {
@@ -86,39 +116,49 @@ function entryName(entry: unknown, index: number): string {
 
 const keys = ["name", "description", "input_schema", "command", "timeout", "risk"];
 
-// The tool, or what is wrong with it: the key, what was found, what is expected.
-function readTool(entry: unknown, folder: string, before: readonly string[]): CommandTool | string {
-  if (!isObject(entry)) return "is not a map";
+/** What is wrong with an entry: at which key, where it is one; `unknown`: it is the key itself. */
+type EntryFault = { readonly says: string; readonly key?: string; readonly unknown?: true };
+
+function readTool(entry: unknown, folder: string, before: readonly string[]): CommandTool | EntryFault {
+  if (!isObject(entry)) return { says: `is ${showFound(entry)}; expected a mapping with the keys of a tool` };
   const unknown = Object.keys(entry).find((key) => !keys.includes(key));
-  if (unknown !== undefined) {
-    return `the key \`${escapeLine(unknown.slice(0, 64))}\` is not known; expected ${
-      keys.map((k) => `\`${k}\``).join(", ")
-    }`;
-  }
+  if (unknown !== undefined) return { says: unknownKey(unknown), key: unknown, unknown: true };
   const { name, description, input_schema: schema, command, timeout, risk } = entry;
   if (typeof name !== "string" || !/^[A-Za-z][\w-]{0,63}$/.test(name)) {
-    return "`name` is not a word of letters, digits, `_` and `-`, at most 64";
+    return wrong("name", name, "a word of letters, digits, `_` and `-`, at most 64, a letter first");
   }
-  if (builtinTools.includes(name)) return `\`name\`: \`${name}\` is the name of a built-in tool`;
-  if (name.startsWith("mcp__")) return `\`name\`: \`${name}\` reads as the tool of an MCP server`;
-  if (before.includes(name)) return `\`name\`: \`${name}\` is there twice`;
+  const taken = takenName(name, before);
+  if (taken !== undefined) return { says: `\`name\`: \`${name}\` ${taken}`, key: "name" };
   if (typeof description !== "string" || dropHidden(description).trim() === "") {
-    return "`description` is missing";
+    return wrong("description", description, "a text that says when the model should call it");
   }
-  if (description.length > 4096) return "`description` has more than 4096 characters";
-  if (!isInputSchema(schema)) return "`input_schema` is not a JSON Schema of type object";
+  if (description.length > 4096) {
+    return {
+      says: `\`description\` has ${description.length} characters; at most 4096 are taken`,
+      key: "description",
+    };
+  }
+  if (isObject(schema) && schema["type"] !== "object") {
+    return {
+      says: `\`input_schema\`: its \`type\` is ${showFound(schema["type"])}; expected \`object\``,
+      key: "input_schema",
+    };
+  }
+  if (!isInputSchema(schema)) return wrong("input_schema", schema, 'a JSON Schema with `"type": "object"`');
   const unsound = schemaFault(schema);
-  if (unsound !== undefined) return `\`input_schema\`: ${unsound}`;
+  if (unsound !== undefined) return { says: `\`input_schema\`: ${unsound}`, key: "input_schema" };
   const words = commandWords(command);
-  if (words === undefined) return "`command` is not a list of words, the program first";
+  if (words === undefined) {
+    return wrong("command", command, 'a list of words, the program first, such as `["./run.sh", "--all"]`');
+  }
   const program = readProgram(words[0], folder);
-  if (!program.ok) return `\`command\`: ${program.message}`;
+  if (!program.ok) return { says: `\`command\`: ${program.message}`, key: "command" };
   const timeoutMs = timeout === undefined ? undefined : readTimeout(timeout);
   if (timeout !== undefined && timeoutMs === undefined) {
-    return "`timeout` is neither a number of seconds above zero nor a duration such as `90s`";
+    return wrong("timeout", timeout, "a number of seconds above zero, or a duration such as `90s`");
   }
   if (risk !== undefined && !isRisk(risk)) {
-    return `\`risk\` is none of ${risks.map((r) => `\`${r}\``).join(", ")}`;
+    return wrong("risk", risk, `one of ${risks.map((r) => `\`${r}\``).join(", ")}`);
   }
   return {
     name,
@@ -128,6 +168,41 @@ function readTool(entry: unknown, folder: string, before: readonly string[]): Co
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(risk === undefined ? {} : { risk }),
   };
+}
+
+function wrong(key: string, found: unknown, expected: string): EntryFault {
+  const is = found === undefined ? "is missing" : `is ${shown(found)}`;
+  return { says: `\`${key}\` ${is}; expected ${expected}`, key };
+}
+
+function shown(value: unknown): string {
+  if (typeof value === "string" && value.trim() === "") return "empty";
+  if (typeof value !== "object") return showFound(value);
+  const text = escapeLine(JSON.stringify(value));
+  return `\`${text.length > 60 ? `${text.slice(0, 60)}…` : text}\``;
+}
+
+// What others call the same thing.
+const otherNames: { readonly [key: string]: string } = {
+  cmd: "command",
+  exec: "command",
+  run: "command",
+  parameters: "input_schema",
+  schema: "input_schema",
+};
+
+function unknownKey(key: string): string {
+  const meant = nearest(key, keys) ?? (Object.hasOwn(otherNames, key) ? otherNames[key] : undefined);
+  const hint = meant === undefined
+    ? `known here: ${keys.map((k) => `\`${k}\``).join(", ")}`
+    : `did you mean \`${meant}\`?`;
+  return `unknown key \`${escapeLine(key.slice(0, 64))}\`; ${hint}`;
+}
+
+function takenName(name: string, before: readonly string[]): string | undefined {
+  if (builtinTools.includes(name)) return "is the name of a built-in tool; choose another one";
+  if (name.startsWith("mcp__")) return "reads as the tool of an MCP server; choose another one";
+  return before.includes(name) ? "is there twice; rename one of them" : undefined;
 }
 
 function isInputSchema(value: unknown): value is InputSchema {
@@ -190,13 +265,21 @@ function readProgram(program: string, folder: string): Program {
   if (/^[\w.+-]+$/.test(program) && program !== "." && program !== "..") return { ok: true, word: program };
   const shown = escapeLine(program.slice(0, 80));
   if (program.trim() === "") return { ok: false, message: "it names no program" };
-  const out = { ok: false, message: `the program \`${shown}\` leads out of the skill's folder` } as const;
+  const out = {
+    ok: false,
+    message:
+      `the program \`${shown}\` leads out of the skill's folder; name a file in it, or a program of PATH without a slash`,
+  } as const;
   const written = isAbsolute(program) ? program : join(folder, program);
   if (!isBelow(written, folder)) return out;
   try {
     if (!isBelow(realpathSync(written), folder)) return out;
   } catch {
-    return { ok: false, message: `the program \`${shown}\` is not in the skill's folder` };
+    return {
+      ok: false,
+      message:
+        `the program \`${shown}\` is not in the skill's folder; put it there, or name one of PATH without a slash`,
+    };
   }
   return { ok: true, word: `./${relative(folder, written).replaceAll("\\", "/")}` };
 }
