@@ -9,6 +9,7 @@ import { clockFaults } from "./faults_clock.ts";
 import { diskFaults } from "./faults_disk.ts";
 import { chaosFaults, fuzzFaults } from "./faults_fuzz.ts";
 import { killFaults } from "./faults_kill.ts";
+import { simulationFaults } from "./faults_simulation.ts";
 
 /** What was tried under one name. */
 export type Finding =
@@ -33,6 +34,7 @@ const parts: { readonly [name: string]: Part } = {
   clock: clockFaults,
   fuzz: fuzzFaults,
   chaos: chaosFaults,
+  simulation: simulationFaults,
 };
 
 const args = process.argv.slice(2);

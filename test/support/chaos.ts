@@ -16,6 +16,7 @@ import type {
   ToolDefinition,
 } from "../../src/core/message.ts";
 import { checkChain } from "../../src/store/chain.ts";
+import { overLimit, raw, told, unallowed, unanswered } from "./invariants.ts";
 import { hostileCalls } from "./hostile.ts";
 import { makeSite, openLive, type Site, skillText } from "./skill_session.ts";
 
@@ -30,7 +31,7 @@ export function numbers(seed: number): () => number {
   };
 }
 
-type Dice = {
+export type Dice = {
   below(n: number): number;
   chance(p: number): boolean;
   pick<T>(items: readonly T[]): T;
@@ -47,12 +48,14 @@ export function dice(seed: number): Dice {
 }
 
 const limits = { iterations: 6, toolCalls: 12, tokens: 4000 };
-const secrets = {
+export const secrets = {
   CHAOS_TOKEN: "canary-7f3a9b2c5d",
   CHAOS_PASSWORD: "four words and blanks",
 };
-const shaped = "ghp_Chaos0123456789abcdefghijklmnopqrstu";
-const forcedText = "Whatever happens, this stands in every request.";
+export const shaped = "ghp_Chaos0123456789abcdefghijklmnopqrstu";
+export const forcedText = "Whatever happens, this stands in every request.";
+/** What must be nowhere. */
+export const allSecrets = { ...secrets, shaped };
 const policy = `version: 1
 model: {provider: script, name: chaos, retries: 1, max_output_tokens: 100}
 limits: {iterations: ${limits.iterations}, tool_calls: ${limits.toolCalls}, tokens: ${limits.tokens}}
@@ -146,7 +149,7 @@ async function play(site: Site, seed: number): Promise<ChaosReport> {
   };
 }
 
-function watched(tool: Tool, ran: string[], random: Dice): Tool {
+export function watched(tool: Tool, ran: string[], random: Dice): Tool {
   return {
     ...tool,
     async run(args, at) {
@@ -167,7 +170,7 @@ function watched(tool: Tool, ran: string[], random: Dice): Tool {
   };
 }
 
-function sayInPieces(random: Dice, text: string, say: (piece: string) => void): void {
+export function sayInPieces(random: Dice, text: string, say: (piece: string) => void): void {
   for (let at = 0; at < text.length;) {
     const length = 1 + random.below(40);
     say(text.slice(at, at + length));
@@ -175,11 +178,17 @@ function sayInPieces(random: Dice, text: string, say: (piece: string) => void): 
   }
 }
 
-function hostileReply(random: Dice, request: ModelRequest, number: number): ModelReply {
+/** `known`: hostile calls that it may repeat [all that there are]. A request without tools is answered by text. */
+export function hostileReply(
+  random: Dice,
+  request: ModelRequest,
+  number: number,
+  known = hostileCalls,
+): ModelReply {
   const content: AssistantBlock[] = [];
   if (random.chance(0.6)) content.push({ type: "text", text: hostileText(random) });
-  const calls = random.chance(0.15) ? 0 : 1 + random.below(4);
-  for (let i = 0; i < calls; i++) content.push(hostileCall(random, request.tools, `c${number}_${i}`));
+  const calls = request.tools.length === 0 || random.chance(0.15) ? 0 : 1 + random.below(4);
+  for (let i = 0; i < calls; i++) content.push(hostileCall(random, request.tools, `c${number}_${i}`, known));
   return {
     stop: calls > 0 && random.chance(0.9)
       ? "tool_use"
@@ -205,7 +214,12 @@ function hostileText(random: Dice): string {
   ]);
 }
 
-function hostileCall(random: Dice, offered: readonly ToolDefinition[], id: string): AssistantBlock {
+function hostileCall(
+  random: Dice,
+  offered: readonly ToolDefinition[],
+  id: string,
+  known: typeof hostileCalls,
+): AssistantBlock {
   const kind = random.below(10);
   if (kind === 0) {
     return { type: "tool_use", id, name: random.pick(["rm_rf", "", "skill.lie.t", "__proto__"]), input: {} };
@@ -215,7 +229,7 @@ function hostileCall(random: Dice, offered: readonly ToolDefinition[], id: strin
   if (kind === 1) return { ...call, input: {}, malformed: '{"path": "a' };
   if (kind === 2) return { ...call, input: {}, cut: true };
   if (kind === 3) {
-    const { tool: name, args } = random.pick(hostileCalls);
+    const { tool: name, args } = random.pick(known);
     return { ...call, name, input: args };
   }
   const input = valueFor(random, tool.inputSchema);
@@ -235,6 +249,7 @@ const texts = [
   "git status",
   "echo $CHAOS_TOKEN; rm -rf .",
   "lie",
+  "aside",
   "always",
   "one",
   `write ${secrets.CHAOS_TOKEN}`,
@@ -285,7 +300,7 @@ function brokenIn(
   const sent = requests.map((r) => JSON.stringify(r));
   return [
     ...unallowed(events),
-    ...overLimit(events),
+    ...overLimit(events, limits),
     ...unanswered(events),
     ...(ran.length === events.filter((e) => e.type === "tool.started").length
       ? []
@@ -298,55 +313,8 @@ function brokenIn(
     ...(requests.every((r) => r.tools.length === 0 || r.system.includes(forcedText))
       ? []
       : ["a request without the forced skill"]),
-    ...told(lines).map((kind) => `${kind} in the log`),
-    ...sent.flatMap((text, i) => told(text).map((kind) => `${kind} in request ${i}`)),
-    ...(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/.test(lines)
-      ? ["a control character in the log"]
-      : []),
+    ...told(lines, allSecrets).map((kind) => `${kind} in the log`),
+    ...sent.flatMap((text, i) => told(text, allSecrets).map((kind) => `${kind} in request ${i}`)),
+    ...raw(lines).map((what) => `${what} in the log`),
   ];
-}
-
-/** Which secrets stand in a text, plain or encoded. */
-function told(text: string): readonly string[] {
-  return [...Object.entries(secrets), ["shaped", shaped] as const].flatMap(([name, value]) => {
-    const bytes = Buffer.from(value);
-    const forms = [value, bytes.toString("hex"), bytes.toString("base64").slice(0, -4)];
-    return forms.some((form) => text.includes(form)) ? [name] : [];
-  });
-}
-
-function unallowed(events: readonly Event[]): readonly string[] {
-  const allowed = new Set<string>();
-  const faults: string[] = [];
-  for (const event of events) {
-    if (event.type === "permission.resolved" && event.data.decision === "allow") allowed.add(event.data.call);
-    if (event.type === "tool.started" && !allowed.has(event.data.call)) {
-      faults.push(`${event.data.tool} was started without an allow`);
-    }
-  }
-  return faults;
-}
-
-function overLimit(events: readonly Event[]): readonly string[] {
-  const faults: string[] = [];
-  for (const turn of new Set(events.flatMap((e) => e.turn ?? []))) {
-    const within = events.filter((e) => e.turn === turn);
-    const count = (type: Event["type"]) => within.filter((e) => e.type === type).length;
-    if (count("context.built") > limits.iterations) faults.push(`turn ${turn}: too many iterations`);
-    if (count("tool.started") > limits.toolCalls) faults.push(`turn ${turn}: too many calls`);
-    if (count("turn.completed") !== 1) faults.push(`turn ${turn}: not ended once`);
-  }
-  return faults;
-}
-
-function unanswered(events: readonly Event[]): readonly string[] {
-  const calls = events.flatMap((e) =>
-    e.type === "model.completed" ? e.data.content.flatMap((b) => b.type === "tool_use" ? [b.id] : []) : []
-  );
-  const results = events.flatMap((e) =>
-    e.type === "tool.completed" || e.type === "tool.interrupted" ? [e.data.call] : []
-  );
-  return canonicalJson(calls) === canonicalJson(results)
-    ? []
-    : [`calls ${calls} have the results ${results}`];
 }
