@@ -1,7 +1,7 @@
 // What a command that failed in a box may have lacked, and which boxes have it: told to the model beside the output.
 import { type BoxSettings, type FullBox, showBox } from "./box.ts";
 
-type Lack = "network" | "socket" | "git" | "path";
+type Lack = "network" | "socket" | "git" | "shared" | "path";
 
 const signs: readonly (readonly [Lack, RegExp])[] = [
   [
@@ -14,8 +14,12 @@ const signs: readonly (readonly [Lack, RegExp])[] = [
   ],
   ["git", /\.git\/|index\.lock|\.git['": ]/],
   [
+    "shared",
+    /operation not permitted|EPERM|out of pty devices|openpty|posix_openpt|\/dev\/(?:shm|pts|ptmx)|SemLock|semaphore/i,
+  ],
+  [
     "path",
-    /permission denied|read-only file system|EACCES|EROFS|operation not permitted|EPERM|no such file or directory|ENOENT/i,
+    /permission denied|read-only file system|EACCES|EROFS|operation not permitted|EPERM|resource busy|EBUSY|no such file or directory|ENOENT/i,
   ],
 ];
 
@@ -47,7 +51,14 @@ export function boxLack(
   }
   if (seen.has("socket")) offer(`${called} reaches no such socket of the host`, (b) => b.sockets.length > 0);
   const denied = seen.has("path");
-  if (denied && seen.has("git") && at.locked) {
+  if (at.locked && seen.has("shared")) {
+    if (said.length === 0) {
+      offer(
+        "without bubblewrap a box has no terminals, no shared memory and, without a network, no sockets of its own",
+        (b) => b.network === "all",
+      );
+    }
+  } else if (denied && seen.has("git") && at.locked) {
     offer("without bubblewrap a git folder is read-only in a box", () => false);
   } else if (denied) {
     const hidden = at.hidden.find((path) => output.includes(path));

@@ -99,10 +99,22 @@ describe("boxLack() says of", () => {
       "without bubblewrap a folder that holds something protected",
     ],
     ["touch: cannot touch '/x': Read-only file system", false, "the default box writes only the workspace"],
+    [
+      "error: could not write config file .git/config: Device or resource busy",
+      false,
+      "the default box writes only the workspace",
+    ],
+    [
+      "PermissionError: [Errno 1] Operation not permitted",
+      true,
+      "without bubblewrap a box has no terminals, no shared memory and, without a network, no sockets of its own; with it: host (no sandbox), push (network",
+    ],
+    ["OSError: out of pty devices", true, "without bubblewrap a box has no terminals"],
+    ["OSError: out of pty devices", false, undefined],
     ["assertion failed: 1 is not 2", false, undefined],
   ];
   for (const [output, locked, said] of cases) {
-    test(output, () => {
+    test(`${output}${locked ? ", by Landlock" : ""}`, () => {
       const lack = box === undefined ? undefined : boxLack(output, box, sandbox.boxes, {
         hidden: output.includes("Permission") ? ["/home/u/.ssh"] : [],
         locked,
