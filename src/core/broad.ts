@@ -16,7 +16,7 @@ const interpreters: ReadonlySet<string> = new Set(
 const running: ReadonlySet<string> = new Set(["run", "eval", "exec", "x", "repl", "task"]);
 
 /**
- * Why an allow rule is broader than most people mean, for each of its ways to be so. `runsOthers` says whether the
+ * Why an allow rule is broader than most people mean, for each of its ways to be so; entries of shipped sets apart. `runsOthers` says whether the
  * command of these words runs another one that follows them.
  */
 export function broadness(
@@ -60,10 +60,10 @@ function onlyReads(rule: Rule): boolean {
 }
 
 function broadCommand(
-  { words, rest }: CommandPattern,
+  { words, rest, set }: CommandPattern,
   runsOthers: (words: readonly string[]) => boolean,
 ): string | undefined {
-  if (!rest) return undefined;
+  if (!rest || set !== undefined) return undefined;
   const [first, ...others] = words;
   if (first === undefined) return "covers every command";
   const program = programName(first);

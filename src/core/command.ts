@@ -19,6 +19,8 @@ export type CommandPattern = {
   readonly rest: boolean;
   /** Risky options that the policy adds to the shipped table. */
   readonly risky?: readonly RiskyOption[];
+  /** The shipped set whose entry it is: nobody who uses it can change it. */
+  readonly set?: string;
   /** Words with an unquoted `*` that is not the last word: taken literally, which is seldom what was meant. */
   readonly stars?: readonly string[];
 };

@@ -43,9 +43,15 @@ export function compileText(kind: Matcher, text: string, context: MatcherContext
   for (const entry of own ?? shipped?.entries ?? []) {
     const one = compileOne(kind, entry, context);
     if ("code" in one) return { ...one, message: `in set \`${text}\`: ${one.message}` };
-    all.push(one);
+    all.push(own === undefined ? ofSet(name, one) : one);
   }
   return join(kind, all);
+}
+
+function ofSet(set: string, compiled: Compiled): Compiled {
+  return compiled.kind === "command"
+    ? { ...compiled, entries: compiled.entries.map((entry) => ({ ...entry, set })) }
+    : compiled;
 }
 
 /** All entries in order; `all` must be of this kind. */

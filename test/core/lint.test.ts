@@ -5,7 +5,7 @@ import type { Layer } from "../../src/core/policy.ts";
 import { pathPattern } from "../../src/load/policy_matchers.ts";
 import { type Entries, layerOf, ruleContext } from "../support/rules.ts";
 
-const wrappers = ["env", "timeout", "xargs", "uv run", "docker run"];
+const wrappers = ["env", "timeout", "xargs", "uv run", "docker run", "npx jest"];
 const runsOthers = (words: readonly string[]) => wrappers.includes(words.join(" "));
 const protect = ["/ws/.writ/**", "/ws/AGENTS.md"].map((glob) => {
   const made = pathPattern(glob, ruleContext);
@@ -108,6 +108,11 @@ const cases: readonly (readonly [name: string, rules: Entries, want: Found])[] =
   ],
   ["a protected file that is named", { allow: ["edit_file(*.md)", "edit_file(AGENTS.md)"] }, []],
   // broad
+  ["what ships", { allow: ["shell(@test-runners)"] }, []],
+  ["what ships, and an entry of one's own", {
+    allow: [{ tool: "shell", command: ["@test-runners", "env *"] }],
+  }, [["broad-rule", 21]]],
+  ["an entry of one's own that ships as well", { allow: ["shell(npx jest *)"] }, [["broad-rule", 21]]],
   ["every command", { allow: ["shell"] }, [["broad-rule", 21]]],
   ["every command by a star", { allow: ["shell(*)"] }, [["broad-rule", 21]]],
   ["every command that reads", { allow: [{ tool: "shell", risk: "read" }] }, []],
