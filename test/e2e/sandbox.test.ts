@@ -2,9 +2,9 @@ import { describe, test } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { SandboxFacts } from "../../src/core/event.ts";
 import { findWalls } from "../../src/sandbox/backend.ts";
-import { type Ended, eventsOf, type Machine, soundLog, withMachine } from "../support/machine.ts";
+import { type Machine, withMachine } from "../support/machine.ts";
+import { play as playCalls, type Played } from "../support/play.ts";
 import { binary } from "../support/runtimes.ts";
 import { bubblewrap, withoutBubblewrap } from "../support/sandbox.ts";
 
@@ -15,58 +15,26 @@ const backends = {
   landlock: await has("landlock"),
 };
 
-type Call = { readonly command: string; readonly box?: string };
-type Result = { readonly ok: boolean; readonly code?: string; readonly text: string; readonly box?: string };
+type Command = { readonly command: string; readonly box?: string };
 
 /** The results of these commands, in order, under rules that allow each by its own words. */
-async function play(
+function play(
   m: Machine,
   sandbox: string,
-  calls: readonly Call[],
-  more: {
-    readonly allow?: string;
-    readonly start?: (argv: readonly [string, ...string[]]) => readonly [string, ...string[]];
-  } = {},
-): Promise<
-  {
-    readonly ended: Ended;
-    readonly results: readonly Result[];
-    readonly facts: string | SandboxFacts | undefined;
-  }
-> {
-  m.write(
-    "script.yaml",
-    calls.map((call) => `- call: {shell: ${JSON.stringify(call)}}\n`).join("") + "- text: done\n",
-  );
-  const allow = more.allow ??
-    JSON.stringify(
-      calls.map((c) => ({
-        tool: "shell",
-        command: [c.command],
-        ...(c.box === undefined ? {} : { box: c.box }),
-      })),
-    );
-  const policy = m.write(
-    "policy.yaml",
-    `version: 1\nmodel: {provider: script, script: script.yaml}\nsandbox: ${sandbox}\npermissions:\n  default: allow\n  allow: ${allow}\n`,
-  );
-  const argv = [binary, "run", "--unattended", "--policy", policy, "go"] as const;
-  const ended = await m.program((more.start ?? ((a) => a))([...argv]));
-  const events = m.ids().length === 0 ? [] : await soundLog(m);
-  const started = eventsOf(events, "tool.started");
-  return {
-    ended,
-    facts: eventsOf(events, "session.started")[0]?.data.sandbox,
-    results: eventsOf(events, "tool.completed").map(({ data }) => {
-      const box = started.find((s) => s.data.call === data.call)?.data.box;
-      return {
-        ok: data.ok,
-        ...(data.code === undefined ? {} : { code: data.code }),
-        text: data.result,
-        ...(box === undefined ? {} : { box }),
-      };
-    }),
-  };
+  commands: readonly Command[],
+  more: { readonly allow?: unknown; readonly start?: Parameters<typeof playCalls>[1]["start"] } = {},
+): Promise<Played> {
+  const rules = commands.map(({ command, box }) => ({
+    tool: "shell",
+    command: [command],
+    ...(box === undefined ? {} : { box }),
+  }));
+  return playCalls(m, {
+    policy: [`sandbox: ${sandbox}`],
+    calls: commands.map((command) => ({ shell: command })),
+    allow: more.allow ?? rules,
+    ...(more.start === undefined ? {} : { start: more.start }),
+  });
 }
 
 const boxes = `boxes: {net: {network: all, note: downloads}, host: {mode: "off"}}`;
@@ -104,7 +72,7 @@ for (const backend of ["bwrap", "landlock"] as const) {
         const { results } = await play(m, `{backend: ${backend}, ${boxes}}`, [
           { command: "curl -sS http://nowhere.example/" },
           { command: "true", box: "nope" },
-        ], { allow: "[]" });
+        ], { allow: [] });
         assertStringIncludes(
           results[0]?.text ?? "",
           "[the default box has no network; with it: host (no sandbox), net (network; downloads). A call names its box as `box`]",
@@ -136,7 +104,7 @@ describe("a box beside the default one", () => {
     () =>
       withMachine(async (m) => {
         const call = [{ command: "true", box: "net" }];
-        const bare = await play(m, `{${boxes}}`, call, { allow: `["shell(true)"]` });
+        const bare = await play(m, `{${boxes}}`, call, { allow: ["shell(true)"] });
         assertEquals(bare.results.map((r) => [r.ok, r.code]), [[false, "denied"]]);
         assertStringIncludes(bare.results[0]?.text ?? "", "it would run in box `net`");
         const named = await play(m, `{${boxes}}`, call);
