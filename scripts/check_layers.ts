@@ -26,7 +26,11 @@ const table: { readonly [layer: string]: Rule } = {
   mcp: { own: ["core", "sandbox"], types: ["agent"], outside: ["@modelcontextprotocol/client"] },
   store: { own: ["core", "disk", "agent"], outside: ["node:"] },
   runtime: { own: [], types: ["agent", "core"], outside: ["node:"] },
-  server: { own: ["core"], outside: ["node:"] },
+  session: {
+    own: ["core", "load", "agent", "provider", "shell", "sandbox", "tools", "mcp", "store", "runtime"],
+    outside: ["node:"],
+  },
+  server: { own: ["core", "load", "agent", "session"], outside: ["node:"] },
   http: {
     own: ["core", "disk", "load"],
     types: ["server"],
@@ -44,6 +48,7 @@ const table: { readonly [layer: string]: Rule } = {
       "shell",
       "sandbox",
       "mcp",
+      "session",
       "server",
       "http",
     ],

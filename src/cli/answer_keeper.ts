@@ -10,8 +10,8 @@ import { type ApprovedEntry, approvedName, firstFault, storeApproved } from "../
 import { realOr, userFolder } from "../load/locate.ts";
 import { takeLock } from "../store/lock.ts";
 import type { Output } from "./output.ts";
-import type { Settings } from "./settings.ts";
-import { version } from "./version.ts";
+import type { Settings } from "../session/settings.ts";
+import { version } from "../session/version.ts";
 
 /** For a person at the terminal. Rules count in the workspace of these settings only. */
 export function answerKeeper(settings: Settings, output: Output): AnswerKeeper {

@@ -9,10 +9,10 @@ import { escapeLine } from "../core/text.ts";
 import { readInstructions } from "../load/instructions.ts";
 import { skillFolders } from "../load/locate.ts";
 import { inOrder } from "../load/policy_merge.ts";
-import { sandboxFault } from "./boxes.ts";
-import type { LoadedCatalog } from "./catalog.ts";
+import { sandboxFault } from "../session/boxes.ts";
+import type { LoadedCatalog } from "../session/catalog.ts";
 import type { Context } from "./command.ts";
-import type { Settings } from "./settings.ts";
+import type { Settings } from "../session/settings.ts";
 
 /** `noSandbox`: why no command can run on this machine. Warnings, and an error where nothing can be answered: a script that is the model and is not there. */
 export function doubts(

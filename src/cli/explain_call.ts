@@ -16,10 +16,10 @@ import { type NearMiss, nearMisses, showNearMiss } from "../core/near_miss.ts";
 import { showPosition } from "../core/problem.ts";
 import { escapeLine } from "../core/text.ts";
 import { compileAllowedTool } from "../load/allowed_tool.ts";
-import { placeOf } from "./agent_parts.ts";
-import { sandboxFault } from "./boxes.ts";
-import { loadCatalog } from "./catalog.ts";
-import type { Settings } from "./settings.ts";
+import { placeOf } from "../session/agent_parts.ts";
+import { sandboxFault } from "../session/boxes.ts";
+import { loadCatalog } from "../session/catalog.ts";
+import type { Settings } from "../session/settings.ts";
 
 /** What `permission.resolved` would carry, and what led to it. */
 export type ExplainedCall = Explanation & {

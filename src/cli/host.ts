@@ -4,20 +4,13 @@ import { homedir, userInfo } from "node:os";
 import { isAbsolute } from "node:path";
 import process from "node:process";
 import { fstatSync } from "node:fs";
+import type { Host as SessionHost } from "../session/host.ts";
 
-export type Host = {
+export type Host = SessionHost & {
   readonly args: readonly string[];
-  readonly env: { readonly [name: string]: string | undefined };
-  readonly cwd: string;
-  readonly home: string;
-  readonly user: string;
-  /** `linux-x64` and the like. */
-  readonly platform: string;
   readonly stdinIsTerminal: boolean;
   readonly stdoutIsTerminal: boolean;
   readonly stderrIsTerminal: boolean;
-  /** Where the machine layer lies, in place of the system's folder; set only by scenarios. */
-  readonly machineFolder?: string;
 };
 
 export function readHost(): Host {

@@ -2,6 +2,7 @@
 import type { TurnEnd } from "../agent/turn.ts";
 import { exitCodes, type ExitName, exitNameOf } from "../core/outcome.ts";
 import { type Problem, showProblems } from "../core/problem.ts";
+import type { SessionRef } from "../session/open.ts";
 import type { Output } from "./output.ts";
 import { toJsonLine } from "./json_line.ts";
 
@@ -13,14 +14,6 @@ export function exitOf(end: TurnEnd): ExitName {
     failed: end.failed !== undefined,
   });
 }
-
-export type SessionRef = {
-  readonly id: string;
-  readonly log: string;
-  readonly seq: number;
-  readonly hash: string;
-  readonly skills: readonly string[];
-};
 
 /** One line of JSON: what a script wants to know of a run. */
 export function resultJson(end: TurnEnd, session: SessionRef): string {

@@ -7,7 +7,7 @@ import { environmentFaults, readHost } from "./host.ts";
 import { Interrupted } from "./interrupt.ts";
 import { createOutput } from "./output.ts";
 import { hiddenVerbs, verbs } from "./verbs.ts";
-import { version } from "./version.ts";
+import { version } from "../session/version.ts";
 
 export async function runCli(): Promise<number> {
   const host = readHost();

@@ -1,109 +1,34 @@
-// Options and machine → the policy in force, with the question of trust asked where somebody can answer it.
-import { existsSync, statSync } from "node:fs";
-import { resolve } from "node:path";
-import { inspectOffline } from "../agent/inspect.ts";
-import { unavailable } from "../core/catalog.ts";
-import { isOperand } from "../core/covering.ts";
+// The policy in force for a command, with the question of trust asked at the terminal.
 import { plural } from "../core/plural.ts";
-import type { Policy } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
-import { matchesSubject, type Rule } from "../core/rule.ts";
-import { escapeLine, wildcard } from "../core/text.ts";
-import { loadPolicy } from "../load/load_policy.ts";
-import type { Surroundings } from "../load/locate.ts";
-import type { RuleExample } from "../load/policy_rules.ts";
-import type { Origin } from "../load/policy_settings.ts";
+import { escapeLine } from "../core/text.ts";
 import type { TrustAnswer, WorkspaceContent } from "../load/trust.ts";
-import { builtinTools } from "../tools/registry.ts";
-import { mainArgument } from "../core/tool_names.ts";
-import { placeOf } from "./agent_parts.ts";
-import { loadCatalog, unlisted } from "./catalog.ts";
+import { readSettings, type Settings } from "../session/settings.ts";
 import type { Context, PolicyOptions } from "./command.ts";
-import { fault } from "./fault.ts";
 import { Interrupted } from "./interrupt.ts";
 import type { Output } from "./output.ts";
 import type { Terminal } from "./terminal.ts";
-import { version } from "./version.ts";
-
-export type Settings = {
-  readonly policy: Policy;
-  readonly origin: readonly Origin[];
-  /** The `match` and `no_match` of its rules. */
-  readonly examples: readonly RuleExample[];
-  readonly trusted: boolean;
-  /** Present when the workspace is trusted for what it was when somebody said so: nothing else of it counts. */
-  readonly trustedContent?: WorkspaceContent;
-  readonly surroundings: Surroundings;
-  /** Real path of the current folder. */
-  readonly cwd: string;
-  /** What stands in the place of the user's own policy files. */
-  readonly replacedBy?: "--policy" | "WRIT_POLICY";
-};
 
 /** Where somebody can be asked; `terminal` is called only when there is a question. */
 export type Asking = { terminal(): Terminal; readonly signal: AbortSignal };
 
 /** Notices go to stderr, save when they were said before (`silent`). Throws Interrupted when a question was broken off. */
 export async function loadSettings(
-  context: Context,
+  { host, output }: Context,
   options: PolicyOptions,
   asking: Asking | undefined,
   how?: "silent",
 ): Promise<Loaded<Settings>> {
-  const { host, output } = context;
-  const cwd = resolve(host.cwd, options.directory ?? ".");
-  if (!existsSync(cwd) || !statSync(cwd).isDirectory()) {
-    return fault("no-workspace", `\`${cwd}\` is no folder`, "give an existing one with -C");
-  }
-  if (options.trust === true && options.untrusted === true) {
-    return fault("usage", "`--trust` and `--untrusted` exclude each other");
-  }
-  const surroundings: Surroundings = {
-    env: host.env,
-    platform: host.platform,
-    cwd,
-    home: host.home,
-    ...(host.machineFolder === undefined ? {} : { machineFolder: host.machineFolder }),
-  };
-  const loaded = await loadPolicy({
-    at: surroundings,
-    version,
-    policies: (options.policy ?? []).map((file) => resolve(host.cwd, file)),
-    ...(options.trust === true ? { trustFlag: "trusted" as const } : {}),
-    ...(options.untrusted === true ? { trustFlag: "untrusted" as const } : {}),
-    ...(asking === undefined ? {} : { askTrust: (root, content) => askTrust(asking, output, root, content) }),
-    further: (policy, trust) => {
-      const found = { policy, surroundings, trusted: trust === "trusted" };
-      const loaded = loadCatalog(found);
-      return unavailable(loaded.catalog, policy, unlisted(loaded));
-    },
-    matchesExample: (policy) => (rule, example) => matchesExample(policy, surroundings, rule, example),
-  });
-  if (!loaded.ok) return loaded;
-  const { policy, origin, examples, trust, notices, content } = loaded.value;
-  const byAnswer = trust === "trusted" && policy.trust === "ask" && options.trust !== true;
-  for (const notice of how === "silent" ? [] : notices) {
+  const loaded = await readSettings(
+    host,
+    options,
+    asking && ((root, content) => askTrust(asking, output, root, content)),
+  );
+  if (!loaded.ok || how === "silent") return loaded;
+  for (const notice of loaded.value.notices) {
     output.note(output.paint.yellow(output.safe(`note: ${notice}`)));
   }
-  return {
-    ok: true,
-    problems: loaded.problems,
-    value: {
-      policy,
-      origin,
-      examples,
-      trusted: trust === "trusted",
-      ...(byAnswer ? { trustedContent: content } : {}),
-      surroundings,
-      cwd,
-      ...replacedBy(context, options),
-    },
-  };
-}
-
-function replacedBy({ host }: Context, options: PolicyOptions): Pick<Settings, "replacedBy"> {
-  if ((options.policy ?? []).length > 0) return { replacedBy: "--policy" };
-  return host.env["WRIT_POLICY"] === undefined ? {} : { replacedBy: "WRIT_POLICY" };
+  return loaded;
 }
 
 // Only an answer is kept: Ctrl-C and the end of the input are none.
@@ -124,22 +49,4 @@ async function askTrust(
   if (typed === undefined) throw new Interrupted();
   const answer = typed.trim().toLowerCase();
   return answer === "y" || answer === "yes" ? "trusted" : "untrusted";
-}
-
-// An example of an allow rule must be covered whole; of a rule that restricts, any part is enough.
-function matchesExample(policy: Policy, surroundings: Surroundings, rule: Rule, example: string): boolean {
-  const place = placeOf({ policy, surroundings });
-  return builtinTools.some((tool) => {
-    const name = mainArgument(tool.name);
-    if (name === undefined || !rule.tools.some((glob) => wildcard(glob, tool.name))) return false;
-    const facts = inspectOffline(tool, { [name]: example }, {
-      place,
-      mode: rule.mode ?? "interactive",
-      sourcedBy: rule.sourcedBy ?? [],
-    });
-    const matches = (subject: (typeof facts.subjects)[number]) =>
-      matchesSubject(rule, facts, subject, rule.effect === "allow" ? "allow" : "restrict", policy.root);
-    const judged = facts.subjects.filter((s) => !isOperand(s));
-    return rule.effect === "allow" ? judged.every(matches) : facts.subjects.some(matches);
-  });
 }

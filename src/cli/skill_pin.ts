@@ -7,7 +7,7 @@ import { escapeLine } from "../core/text.ts";
 import { messageOf } from "../core/thrown.ts";
 import { hashFolder } from "../load/folder_hash.ts";
 import { scanSkills } from "../load/skill_dir.ts";
-import { loadCatalog } from "./catalog.ts";
+import { loadCatalog } from "../session/catalog.ts";
 import type { Context, PolicyOptions } from "./command.ts";
 import { toJsonLine } from "./json_line.ts";
 import { reportProblems, reportSlip } from "./result.ts";

@@ -14,7 +14,7 @@ import { join } from "node:path";
 import colors from "picocolors";
 import { answerKeeper } from "../../src/cli/answer_keeper.ts";
 import type { Output } from "../../src/cli/output.ts";
-import type { Settings } from "../../src/cli/settings.ts";
+import type { Settings } from "../../src/session/settings.ts";
 import type { GrantRule } from "../../src/core/grant_rule.ts";
 
 const push: GrantRule = { tool: "shell", kind: "command", text: "git push", box: "default" };

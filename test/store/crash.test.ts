@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LogFailure } from "../../src/agent/ports.ts";
-import { openFileLock } from "../../src/cli/file_lock.ts";
+import { openFileLock } from "../../src/session/file_lock.ts";
 import { fileStore } from "../../src/store/file_store.ts";
 import { createLog } from "../../src/store/session_log.ts";
 import { draftOf } from "./conformance.ts";

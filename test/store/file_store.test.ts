@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openFileLock } from "../../src/cli/file_lock.ts";
+import { openFileLock } from "../../src/session/file_lock.ts";
 import { LogFailure } from "../../src/agent/ports.ts";
 import { fileStore } from "../../src/store/file_store.ts";
 import { isSigned, readHead, signer } from "../../src/store/head_file.ts";

@@ -8,7 +8,7 @@ import { existsSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { LogFailure } from "../../src/agent/ports.ts";
-import { openFileLock } from "../../src/cli/file_lock.ts";
+import { openFileLock } from "../../src/session/file_lock.ts";
 import { fileStore } from "../../src/store/file_store.ts";
 import { createLog, resumeLog, type SessionLog } from "../../src/store/session_log.ts";
 import type { Draft } from "../../src/core/event.ts";

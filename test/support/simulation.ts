@@ -136,7 +136,7 @@ async function live(world: World, fates: DiskFates): Promise<Session | undefined
   const settings = await site.settings();
   let opened: Awaited<ReturnType<typeof openSession>>;
   try {
-    opened = await openSession(site.context, settings, loadCatalog(settings), {
+    opened = await openSession(site.context.host, settings, loadCatalog(settings), {
       mode: "interactive",
       approver: person(world),
       listeners: [],

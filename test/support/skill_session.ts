@@ -5,11 +5,12 @@ import { dirname, join } from "node:path";
 import type { Requested } from "../../src/agent/triggers.ts";
 import { runTurn } from "../../src/agent/turn.ts";
 import { nobody } from "../../src/cli/approver.ts";
-import { loadCatalog } from "../../src/cli/catalog.ts";
+import { loadCatalog } from "../../src/session/catalog.ts";
 import type { Context } from "../../src/cli/command.ts";
-import { openSession, type Session } from "../../src/cli/compose.ts";
+import { openSession, type Session } from "../../src/session/open.ts";
 import { createOutput } from "../../src/cli/output.ts";
-import { loadSettings, type Settings } from "../../src/cli/settings.ts";
+import { loadSettings } from "../../src/cli/settings.ts";
+import type { Settings } from "../../src/session/settings.ts";
 import { buildContext } from "../../src/core/context.ts";
 import type { Event, EventData, EventType } from "../../src/core/event.ts";
 import { showProblem } from "../../src/core/problem.ts";
@@ -111,7 +112,7 @@ export async function openLive(
 ): Promise<Live> {
   const settings = await site.settings(options.trust === undefined ? {} : { trust: options.trust });
   const events: Event[] = [];
-  const opened = await openSession(site.context, settings, loadCatalog(settings), {
+  const opened = await openSession(site.context.host, settings, loadCatalog(settings), {
     mode: "unattended",
     approver: nobody,
     listeners: [(event) => events.push(event), options.onEvent ?? (() => {})],

@@ -13,19 +13,20 @@ import { exitCodes } from "../../core/outcome.ts";
 import { plural } from "../../core/plural.ts";
 import { nearest, showProblems } from "../../core/problem.ts";
 import { stateFolder } from "../../load/locate.ts";
+import { answerKeeper } from "../answer_keeper.ts";
 import { terminalApprover } from "../approver.ts";
 import type { CommandModule, Context } from "../command.ts";
-import { loadCatalog } from "../catalog.ts";
+import { loadCatalog } from "../../session/catalog.ts";
 import { liveView } from "../live_view.ts";
-import { withChosenModel } from "../model.ts";
-import { openSession, type Session } from "../compose.ts";
+import { withChosenModel } from "../../session/model.ts";
+import { openSession, type Session } from "../../session/open.ts";
 import { sayWarnings } from "../doubts.ts";
 import { catchInterrupts, type Interrupt, Interrupted } from "../interrupt.ts";
 import { exitOf, reportEnd, reportProblems, reportUsage } from "../result.ts";
 import { type TurnOptions, withSessionOptions } from "../session_options.ts";
 import { loadSettings } from "../settings.ts";
-import { listSkills, viewOf } from "../skill_list.ts";
-import { askSkills } from "../skill_words.ts";
+import { listSkills, viewOf } from "../../session/skill_list.ts";
+import { askSkills } from "../../session/skill_words.ts";
 import { openTerminal, type Terminal } from "../terminal.ts";
 
 export const chat: CommandModule = {
@@ -68,11 +69,11 @@ export async function talk(context: Context, options: TurnOptions): Promise<numb
     const settings = withChosenModel(loaded.value, options.model);
     if (!settings.ok) return reportProblems(output, settings.problems, false);
     const catalog = loadCatalog(settings.value);
-    const opened = await openSession(context, settings.value, catalog, {
+    const opened = await openSession(context.host, settings.value, catalog, {
       ...options,
       mode: "interactive",
       approver: terminalApprover(() => terminal, output),
-      keepsAnswers: true,
+      keeper: (settings) => answerKeeper(settings, output),
       listeners: [liveView(context)],
     });
     if (!opened.ok) return reportProblems(output, opened.problems, false);

@@ -10,9 +10,9 @@ import { messageOf } from "../../core/thrown.ts";
 import { checkChain } from "../../store/chain.ts";
 import { readLog } from "../../store/session_files.ts";
 import { nobody, terminalApprover } from "../approver.ts";
-import { loadCatalog } from "../catalog.ts";
+import { loadCatalog } from "../../session/catalog.ts";
 import type { CommandModule, Context } from "../command.ts";
-import { openSession, type Session } from "../compose.ts";
+import { openSession, type Session } from "../../session/open.ts";
 import { type DemoOptions, setStage, type Stage } from "../demo/stage.ts";
 import { catchInterrupts } from "../interrupt.ts";
 import type { Output } from "../output.ts";
@@ -75,7 +75,7 @@ async function show(context: Context, options: DemoOptions): Promise<number> {
       undefined,
     );
     if (!settings.ok) return reportProblems(output, settings.problems, false);
-    const opened = await openSession(inner, settings.value, loadCatalog(settings.value), {
+    const opened = await openSession(inner.host, settings.value, loadCatalog(settings.value), {
       mode: terminal === undefined ? "unattended" : "interactive",
       approver: terminal === undefined ? nobody : terminalApprover(() => terminal, output),
       ...(live ? {} : { script: stage.script }),

@@ -14,8 +14,8 @@ import {
   type PolicyOptions,
   withPolicyOptions,
 } from "../command.ts";
-import { sandboxFault } from "../boxes.ts";
-import { loadCatalog, unlisted } from "../catalog.ts";
+import { sandboxFault } from "../../session/boxes.ts";
+import { loadCatalog, unlisted } from "../../session/catalog.ts";
 import { findRoot, projectPolicy, realOr } from "../../load/locate.ts";
 import { inOrder } from "../../load/policy_merge.ts";
 import { doubts } from "../doubts.ts";

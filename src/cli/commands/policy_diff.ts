@@ -19,11 +19,12 @@ import { logPath, readLog } from "../../store/session_files.ts";
 import { checkArguments } from "../../tools/arguments.ts";
 import { mainArgument } from "../../core/tool_names.ts";
 import { builtinTools } from "../../tools/registry.ts";
-import { placeOf } from "../agent_parts.ts";
+import { placeOf } from "../../session/agent_parts.ts";
 import { collect, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
 import { exampleCalls, type PastCall, recordedCalls } from "../recorded_calls.ts";
 import { reportProblems, resultVersion } from "../result.ts";
-import { loadSettings, type Settings } from "../settings.ts";
+import type { Settings } from "../../session/settings.ts";
+import { loadSettings } from "../settings.ts";
 import { toJsonLine } from "../json_line.ts";
 
 type DiffOptions = PolicyOptions & { readonly against?: readonly string[]; readonly dir?: string };

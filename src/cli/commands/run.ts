@@ -3,20 +3,21 @@ import type { Command } from "commander";
 import { runTurn } from "../../agent/turn.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { neutralText } from "../../core/text.ts";
+import { answerKeeper } from "../answer_keeper.ts";
 import { nobody, terminalApprover } from "../approver.ts";
-import { loadCatalog } from "../catalog.ts";
+import { loadCatalog } from "../../session/catalog.ts";
 import type { CommandModule, Context } from "../command.ts";
 import { sayWarnings } from "../doubts.ts";
 import { catchInterrupts } from "../interrupt.ts";
 import { liveView } from "../live_view.ts";
-import { withChosenModel } from "../model.ts";
+import { withChosenModel } from "../../session/model.ts";
 import { readPrompt } from "../prompt.ts";
 import { answerJson, exitOf, reportEnd, reportProblems, reportUsage, resultJson } from "../result.ts";
-import { openSession, type Session } from "../compose.ts";
+import { openSession, type Session } from "../../session/open.ts";
 import { type RunOptions, withAnswerOptions, withSessionOptions } from "../session_options.ts";
 import { loadSettings } from "../settings.ts";
-import { freshView } from "../skill_list.ts";
-import { askSkills } from "../skill_words.ts";
+import { freshView } from "../../session/skill_list.ts";
+import { askSkills } from "../../session/skill_words.ts";
 import type { Terminal } from "../terminal.ts";
 
 export const run: CommandModule = {
@@ -72,11 +73,11 @@ export async function runOnce(
     if (asked.kind !== "turn") {
       return reportUsage(output, `\`/skill ${asked.kind}\` is for \`writ chat\``, json);
     }
-    const opened = await openSession(context, settings.value, catalog, {
+    const opened = await openSession(context.host, settings.value, catalog, {
       ...options,
       mode: interactive ? "interactive" : "unattended",
       approver: openOnce === undefined ? nobody : terminalApprover(openOnce, output),
-      keepsAnswers: interactive,
+      ...(interactive ? { keeper: (settings) => answerKeeper(settings, output) } : {}),
       skills: asked.skills,
       listeners: options.quiet === true || json ? [] : [liveView(context)],
     });

@@ -8,15 +8,15 @@ import { fixedClock } from "../../runtime/clock.ts";
 import { fixedNetwork } from "../../runtime/network.ts";
 import { nobody } from "../approver.ts";
 import type { CommandModule, Context } from "../command.ts";
-import { loadCatalog } from "../catalog.ts";
-import { openSession } from "../compose.ts";
+import { loadCatalog } from "../../session/catalog.ts";
+import { openSession } from "../../session/open.ts";
 import type { Host } from "../host.ts";
 import { exitOf, reportProblems } from "../result.ts";
 import { type Approval, loadScenario, type Scenario } from "../scenario_file.ts";
 import { layOut, type ScenarioFolder } from "../scenario_folder.ts";
 import { loadSettings } from "../settings.ts";
-import { viewOf } from "../skill_list.ts";
-import { askSkills } from "../skill_words.ts";
+import { viewOf } from "../../session/skill_list.ts";
+import { askSkills } from "../../session/skill_words.ts";
 
 export const scenario: CommandModule = {
   define(command, context, done) {
@@ -51,7 +51,7 @@ async function play(context: Context, scenario: Scenario, folder: ScenarioFolder
   const inner: Context = { ...context, host };
   const settings = await loadSettings(inner, { policy: [folder.policy] }, undefined);
   if (!settings.ok) return reportProblems(context.output, settings.problems, false);
-  const opened = await openSession(inner, settings.value, loadCatalog(settings.value), {
+  const opened = await openSession(inner.host, settings.value, loadCatalog(settings.value), {
     mode: scenario.approvals === undefined ? "unattended" : "interactive",
     approver: scenario.approvals === undefined ? nobody : scriptedApprover(scenario.approvals),
     listeners: [],

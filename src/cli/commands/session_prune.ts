@@ -8,7 +8,7 @@ import { checkChain } from "../../store/chain.ts";
 import { removeSession } from "../../store/remove.ts";
 import { listSessions, readLog, type SessionSummary, startOf } from "../../store/session_files.ts";
 import type { Context } from "../command.ts";
-import { lockOptions } from "../file_lock.ts";
+import { lockOptions } from "../../session/file_lock.ts";
 import { toJsonLine } from "../json_line.ts";
 import { reportSlip } from "../result.ts";
 import type { DirOptions, Site } from "./session.ts";

@@ -3,7 +3,7 @@ import { exitCodes } from "../../core/outcome.ts";
 import { plural } from "../../core/plural.ts";
 import { repairLog } from "../../store/salvage.ts";
 import type { Context } from "../command.ts";
-import { lockOptions } from "../file_lock.ts";
+import { lockOptions } from "../../session/file_lock.ts";
 import { toJsonLine } from "../json_line.ts";
 import type { DirOptions, Site } from "./session.ts";
 

@@ -12,7 +12,7 @@ import { findLog, listSessions, logPath, readLog } from "../../store/session_fil
 import { type Fault, type Verdict, verifySession, type Witness } from "../../store/verify.ts";
 import type { Context } from "../command.ts";
 import { toJsonLine } from "../json_line.ts";
-import { readAuditKey } from "../session_store.ts";
+import { readAuditKey } from "../../session/session_store.ts";
 import type { DirOptions, Site } from "./session.ts";
 
 type VerifyOptions = DirOptions & {

@@ -8,7 +8,7 @@ import { lintSkills } from "../../load/skill_lint.ts";
 import type { Context } from "../command.ts";
 import { toJsonLine } from "../json_line.ts";
 import { resultVersion } from "../result.ts";
-import { collectSecrets } from "../secrets.ts";
+import { collectSecrets } from "../../session/secrets.ts";
 
 type LintOptions = { readonly json?: boolean; readonly strict?: boolean };
 

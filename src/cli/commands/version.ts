@@ -2,7 +2,7 @@
 import process from "node:process";
 import type { CommandModule } from "../command.ts";
 import { exitCodes } from "../../core/outcome.ts";
-import { version } from "../version.ts";
+import { version } from "../../session/version.ts";
 import { toJsonLine } from "../json_line.ts";
 
 export const versionCommand: CommandModule = {

@@ -2,8 +2,6 @@
 import type { Policy } from "../core/policy.ts";
 import { redactText, redactValue, settledLength } from "../core/redact.ts";
 import { makeRedactor } from "../load/redactor.ts";
-import type { Context } from "./command.ts";
-import type { Output } from "./output.ts";
 
 export type Secrets = {
   use(policy: Policy): void;
@@ -35,17 +33,5 @@ export function collectSecrets(
     redact: (text) => redactText(redactor, text),
     redactValue: (value) => redactValue(redactor, value),
     settled: (text) => settledLength(redactor, text),
-  };
-}
-
-/** The same output without what is secret here; for commands that print what others wrote. */
-export function withoutSecrets(context: Context, policy: Policy): Output {
-  const secrets = collectSecrets(context.host.env, []);
-  secrets.use(policy);
-  const { output } = context;
-  return {
-    ...output,
-    result: (text) => output.result(secrets.redact(text)),
-    note: (line) => output.note(secrets.redact(line)),
   };
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, test } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
-import { loadCatalog } from "../../src/cli/catalog.ts";
+import { loadCatalog } from "../../src/session/catalog.ts";
 import { searchSkills } from "../../src/core/skill_search.ts";
 import {
   calls,

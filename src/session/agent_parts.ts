@@ -17,11 +17,10 @@ import { checkArguments } from "../tools/arguments.ts";
 import { contentFingerprint } from "../tools/content_fingerprint.ts";
 import { isWritableProgram } from "../tools/program_place.ts";
 import { builtinTools } from "../tools/registry.ts";
-import { answerKeeper } from "./answer_keeper.ts";
 import type { SessionBoxes } from "./boxes.ts";
 import type { LoadedCatalog } from "./catalog.ts";
-import type { Context } from "./command.ts";
-import type { SessionOptions } from "./compose.ts";
+import type { Host } from "./host.ts";
+import type { SessionOptions } from "./open.ts";
 import { makeModel } from "./model.ts";
 import { skillBodies } from "./skill_bodies.ts";
 import type { Settings } from "./settings.ts";
@@ -40,7 +39,7 @@ export type AgentSite = {
 
 /** An agent for these settings around a recorder that may be older than it. */
 export async function makeAgent(
-  context: Context,
+  host: Host,
   settings: Settings,
   options: SessionOptions,
   catalog: LoadedCatalog,
@@ -50,13 +49,13 @@ export async function makeAgent(
   const { policy } = settings;
   const state = stateFolder(settings.surroundings);
   const model = await makeModel(policy.model, {
-    env: context.host.env,
+    env: host.env,
     ...(options.script === undefined ? {} : { script: options.script }),
     ...(options.replies === undefined ? {} : { replies: options.replies }),
     onKey: site.onKey,
   });
   if (!model.ok) return model;
-  const network = options.fixed?.network ?? systemNetwork(context.host.env);
+  const network = options.fixed?.network ?? systemNetwork(host.env);
   const { place: boxed, shell, writable } = site.boxes.at(settings);
   const place: Place = { ...placeOf(settings), ...boxed, network };
   const listed = listing(policy, catalog, recorder.state.recent);
@@ -84,7 +83,7 @@ export async function makeAgent(
           box: policy.skills.boxes.find((b) => b.skill === skill.name)?.box ?? defaultBox,
           secrets: policy.skills.secrets,
           ...(settings.trustedContent === undefined ? {} : { trustedContent: settings.trustedContent }),
-          env: context.host.env,
+          env: host.env,
           onSecret: site.onKey,
         }),
       installed: new Map(),
@@ -100,7 +99,7 @@ export async function makeAgent(
       checkArguments,
       allowedTool: (declared) => compileAllowedTool(declared, place),
       keepBefore: site.keepBefore,
-      ...(options.keepsAnswers === true ? { keeper: answerKeeper(settings, context.output) } : {}),
+      ...(options.keeper === undefined ? {} : { keeper: options.keeper(settings) }),
       grants: [],
       seen: new Map(),
       lastBodies: new Map(),

@@ -14,7 +14,7 @@ import { type Lack, startServers } from "../mcp/servers.ts";
 import { run } from "../sandbox/subprocess.ts";
 import { schemaFault } from "../tools/arguments.ts";
 import type { SessionBoxes } from "./boxes.ts";
-import type { Context } from "./command.ts";
+import type { Host } from "./host.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
 
@@ -41,13 +41,13 @@ export type ServerSite = {
  * it, is not to be had; nothing is left running then.
  */
 export async function openServers(
-  context: Context,
+  host: Host,
   settings: Settings,
   site: ServerSite,
 ): Promise<Loaded<SessionServers>> {
   const { policy } = settings;
   const started = await startServers(policy.mcpServers, {
-    reach: (server) => reachOf(server, context, settings, site),
+    reach: (server) => reachOf(server, host, settings, site),
     schemaFault,
     maxOutput: policy.tools.shell.maxOutput,
     version,
@@ -117,13 +117,13 @@ function told({ server, absent, reason }: Lack, site: ServerSite): Told {
 
 async function reachOf(
   server: McpServer,
-  context: Context,
+  host: Host,
   settings: Settings,
   site: ServerSite,
 ): Promise<Reach | { readonly refused: string }> {
   const { reach } = server;
   if (reach.kind === "url") {
-    const headers = await readValues(reach.headers, context, site);
+    const headers = await readValues(reach.headers, host, site);
     return "refused" in headers ? headers : { ...reach, headers: headers.values };
   }
   const entered = site.boxes.at(settings).shell.boxes?.enter(server.box ?? defaultBox, filesNamed(reach));
@@ -131,7 +131,7 @@ async function reachOf(
     return { refused: `it is a program, and ${entered?.message ?? "there is no box"}` };
   }
   const { box } = entered;
-  const env = await readValues(reach.env, context, site);
+  const env = await readValues(reach.env, host, site);
   if ("refused" in env) return env;
   return {
     ...reach,
@@ -174,7 +174,7 @@ type Values = { readonly values: { readonly [name: string]: string } };
 
 async function readValues(
   written: ServerValues,
-  { host }: Context,
+  { env }: Host,
   site: ServerSite,
 ): Promise<Values | { readonly refused: string }> {
   const values: Record<string, string> = {};
@@ -182,7 +182,7 @@ async function readValues(
     let whole: string;
     if ("text" in value) whole = value.text;
     else {
-      const read = await readSecret(value, { env: host.env, run });
+      const read = await readSecret(value, { env, run });
       if (!read.ok) return { refused: `\`${name}\` cannot be had: ${describeSource(value)} ${read.found}` };
       const secret = read.text.trim();
       site.onKey(secret);

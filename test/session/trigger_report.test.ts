@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, test } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
-import { loadCatalog, type LoadedCatalog } from "../../src/cli/catalog.ts";
-import type { Settings } from "../../src/cli/settings.ts";
-import { freshView } from "../../src/cli/skill_list.ts";
-import { askSkills } from "../../src/cli/skill_words.ts";
-import { reportLines, triggerReport } from "../../src/cli/trigger_report.ts";
+import { loadCatalog, type LoadedCatalog } from "../../src/session/catalog.ts";
+import type { Settings } from "../../src/session/settings.ts";
+import { freshView } from "../../src/session/skill_list.ts";
+import { askSkills } from "../../src/session/skill_words.ts";
+import { reportLines, triggerReport } from "../../src/session/trigger_report.ts";
 import { makeSite, openLive, says, type Site, skillText } from "../support/skill_session.ts";
 
 const policy = `version: 1

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { offeredTools } from "../../src/agent/offered.ts";
-import { loadCatalog } from "../../src/cli/catalog.ts";
+import { loadCatalog } from "../../src/session/catalog.ts";
 import { hashFolder } from "../../src/load/folder_hash.ts";
 import {
   calls,
