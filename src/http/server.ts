@@ -46,7 +46,7 @@ export async function startServer(parts: ServerParts): Promise<Server | { readon
   try {
     listening = listen(
       address,
-      (request) => app?.(request) ?? Promise.resolve(new Response(null, { status: 503 })),
+      (request) => ready.app?.(request) ?? Promise.resolve(new Response(null, { status: 503 })),
     );
   } catch (error) {
     streams.close();
