@@ -118,7 +118,7 @@ export type SkillSettings = {
   readonly scope: "turn" | "session";
   readonly forced: readonly ForcedSkill[];
   readonly triggers: readonly SkillTrigger[];
-  readonly disabled: readonly { readonly glob: string; readonly layer: LayerName }[];
+  readonly disabled: readonly Disabled[];
   readonly modelChoice: boolean;
   readonly undeclaredTools: "reject" | "read_only" | "unbounded";
   readonly combineBounds: "intersection" | "union";
@@ -132,6 +132,8 @@ export type SkillSettings = {
   /** The box in which a skill's command tools run, where it is not the default one. */
   readonly boxes: readonly { readonly skill: string; readonly box: string; readonly at: Position }[];
 };
+/** `at`: where the glob is written. */
+export type Disabled = { readonly glob: string; readonly layer: LayerName; readonly at?: Position };
 /** The skill of this name must have this hash of its whole folder: `sha256:` and 64 hex digits. */
 export type Pin = {
   readonly skill: string;

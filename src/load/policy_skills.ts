@@ -1,7 +1,6 @@
 // Triggers, disabled globs and sources of skills in a policy, and its regular expressions.
-import type { LayerName } from "../core/decision.ts";
 import { patternFault } from "../core/pattern_fault.ts";
-import type { ForcedSkill, SkillSource, SkillTier, SkillTrigger } from "../core/policy.ts";
+import type { Disabled, ForcedSkill, SkillSource, SkillTier, SkillTrigger } from "../core/policy.ts";
 import { type Position, type Problem, showPosition } from "../core/problem.ts";
 import { escapeLine, type Pattern, wildcard } from "../core/text.ts";
 import { compilePattern } from "./pattern.ts";
@@ -96,7 +95,7 @@ function triggerExampleFails(skill: string, text: string, want: "match" | "no_ma
 export function compileDisabled(
   settings: Settings,
   forced: readonly ForcedSkill[],
-): readonly { readonly glob: string; readonly layer: LayerName }[] {
+): readonly Disabled[] {
   const disabled = unionOf(settings, "skills.disabled");
   for (const entry of forced) {
     // A project's globs reach project skills only, and those never stand in for what an upper layer forces.
@@ -114,7 +113,7 @@ export function compileDisabled(
       hint: "remove one of the two",
     });
   }
-  return disabled.map(({ value, layer }) => ({ glob: value, layer }));
+  return disabled.map(({ value, layer, at }) => ({ glob: value, layer, at }));
 }
 
 const defaultSources: readonly SkillTier[] = ["builtin", "machine", "user", "project"];

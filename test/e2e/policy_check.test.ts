@@ -24,7 +24,7 @@ permissions: {allow: [read_fle]}
       const ran = await m.writ(["policy", "check", policy]);
       assertEquals([ran.code, ran.stdout, codes(ran.stderr)], [2, "", [
         "2:1 error unknown-key",
-        "3:19 error forced-skill-missing",
+        "3:27 error forced-skill-missing",
         "4:23 error unknown-tool",
         "3 problems",
       ]]);
@@ -38,7 +38,7 @@ permissions: {allow: [read_fle]}
         "version: 1\nskills: {forced: [{skill: nosuch, when: session}]}\n",
       );
       const ran = await m.writ(["policy", "check", policy]);
-      assertEquals([ran.code, codes(ran.stderr)], [2, ["2:19 error forced-skill-missing", "1 problem"]]);
+      assertEquals([ran.code, codes(ran.stderr)], [2, ["2:27 error forced-skill-missing", "1 problem"]]);
     });
   });
 
