@@ -2,6 +2,7 @@
 import { showCause } from "../core/decision.ts";
 import type { Event, EventData, Trigger } from "../core/event.ts";
 import { plural } from "../core/plural.ts";
+import { showPosition } from "../core/problem.ts";
 import { isObject } from "../core/text.ts";
 import { escapeLine } from "../core/text.ts";
 import type { Output } from "./output.ts";
@@ -131,9 +132,11 @@ function showArgs(args: unknown): string {
   return text.length > 160 ? `${text.slice(0, 157)}…` : text;
 }
 
-// The log keeps the reason of a bound short and fixed; a person also wants to know whose bound it is.
+// The log keeps the reason of a bound short and fixed; a person also wants to know whose bound it is. What a gate waits for is
+// shown as the gate says it, right after.
 function shownReason({ causes, reason }: EventData["permission.resolved"]): string {
   const [first] = causes;
+  if (first?.by === "gate") return `gate: ${first.gate} at ${showPosition(first.at)}`;
   return first?.by === "bound" ? showCause(first) : reason;
 }
 

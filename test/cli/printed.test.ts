@@ -111,3 +111,15 @@ describe("nothing that steers a terminal is printed raw", () => {
     });
   }
 });
+
+test("what a gate waits for is said once for each refusal", () => {
+  const lines = logged.flatMap((event) => renderEvent(event, paint));
+  const waited = logged.flatMap((e) => e.type === "gate.blocked" ? e.data.missing : []);
+  const counts = (texts: readonly string[], text: string) => texts.filter((t) => t.includes(text)).length;
+  const different = [...new Set(waited)];
+  assertEquals(
+    different.map((text) => [text, counts(lines, text)]),
+    different.map((text) => [text, counts(waited, text)]),
+  );
+  assert(different.length > 2, JSON.stringify(different));
+});
