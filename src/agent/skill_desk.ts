@@ -10,7 +10,7 @@ import { evidenceCalls, missingEvidence, showEvidence } from "../core/gate.ts";
 import { type GateState, unreported } from "../core/gate_state.ts";
 import type { Gate } from "../core/policy.ts";
 import { foundText, searchSkills } from "../core/skill_search.ts";
-import { modelNames, noSuchSkill } from "../core/trigger.ts";
+import { noSuchSkill } from "../core/trigger.ts";
 
 /** For one call, by its id. */
 export function skillDesk(agent: Agent, turn: TurnHooks, call: string): SkillDesk {
@@ -63,7 +63,7 @@ function forkOutcome(run: ForkRun): ToolOutcome {
 }
 
 function unknownSkill(agent: Agent, name: string): ToolOutcome {
-  return { ok: false, code: "unknown_skill", content: noSuchSkill(name, modelNames(agent.catalog)) };
+  return { ok: false, code: "unknown_skill", content: noSuchSkill(name, agent.catalog, "model") };
 }
 
 function find(agent: Agent, query: string): ToolOutcome {

@@ -25,6 +25,8 @@ export type Catalog = {
   readonly names: readonly string[];
   /** Skills that were found and are not in the catalog, also those whose name another one bears; sorted by file. */
   readonly absent: readonly Absent[];
+  /** Files that could not be read as skills, as they were given. */
+  readonly broken: readonly CatalogError[];
 };
 
 /** What `skill.registry_error` tells. */
@@ -37,6 +39,8 @@ export type CatalogRules = Pick<SkillSettings, "forced" | "disabled" | "undeclar
   readonly hashes?: ReadonlyMap<string, HashRead>;
   /** Names of the tools that exist; absent: `tools` of a skill is not checked. */
   readonly knownTools?: ReadonlySet<string>;
+  /** Faults of files of which nothing can be in the catalog. */
+  readonly broken?: readonly CatalogError[];
   /** Tools that would exist if their server were not down: why each does not. */
   readonly lacking?: ReadonlyMap<string, string>;
 };
@@ -91,7 +95,7 @@ export function mergeCatalog(
   absent.sort((a, b) => compareText(a.file, b.file));
   const errors = absent.filter((a) => a.code !== "disabled")
     .map((a): CatalogError => ({ path: a.file, code: a.code, message: a.reason }));
-  return { catalog: makeCatalog(items, absent), errors };
+  return { catalog: makeCatalog(items, absent, rules.broken ?? []), errors };
 }
 
 // Of one name the skill of the highest tier; sorted by name.
@@ -127,13 +131,13 @@ function toolClashes(items: readonly Skill[]): readonly Absent[] {
 }
 
 /**
- * Why a name is not in the catalog; undefined when it is, or when nothing of that name was found. Of a file in `broken`,
- * which could not be read, the folder is the only name that there is.
+ * Why a name is not in the catalog; undefined when it is, or when nothing of that name was found. Of a file that could not
+ * be read, the folder is the only name that there is.
  */
 export function whyAbsent(
   catalog: Catalog,
   name: string,
-  broken: readonly CatalogError[] = [],
+  broken: readonly CatalogError[] = catalog.broken,
 ): string | undefined {
   if (catalog.get(name) !== undefined) return undefined;
   const reasons = [
@@ -150,7 +154,7 @@ export function whyAbsent(
 export function unavailable(
   catalog: Catalog,
   policy: { readonly skills: Pick<SkillSettings, "forced">; readonly gates: readonly Gate[] },
-  broken: readonly CatalogError[] = [],
+  broken: readonly CatalogError[] = catalog.broken,
 ): readonly Problem[] {
   return [
     ...missingForced(catalog, policy.skills.forced, broken),
@@ -211,9 +215,13 @@ function forcedFork({ skill, at }: ForcedSkill): Problem {
   };
 }
 
-function makeCatalog(items: readonly Skill[], absent: readonly Absent[]): Catalog {
+function makeCatalog(
+  items: readonly Skill[],
+  absent: readonly Absent[],
+  broken: readonly CatalogError[],
+): Catalog {
   const byName = new Map(items.map((skill) => [skill.name, skill]));
-  return { get: (name) => byName.get(name), items, names: items.map((s) => s.name), absent };
+  return { get: (name) => byName.get(name), items, names: items.map((s) => s.name), absent, broken };
 }
 
 // Two locations of one tier may lead to the same file.

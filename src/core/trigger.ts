@@ -1,5 +1,5 @@
 // Why a skill becomes active before a turn: the user names it, or the message meets one of the patterns.
-import type { Catalog } from "./catalog.ts";
+import { type Catalog, whyAbsent } from "./catalog.ts";
 import { compareText } from "./collection.ts";
 import type { SkillTrigger } from "./policy.ts";
 import { nearest, type Position } from "./problem.ts";
@@ -67,11 +67,24 @@ export function availableNames(names: readonly string[]): string {
   return `available: ${few}${names.length > mostNamed ? ` and ${names.length - mostNamed} more` : ""}`;
 }
 
-/** What to say of a name that is not among these: those that were perhaps meant, and which there are. */
-export function noSuchSkill(word: string, names: readonly string[]): string {
-  const meant = suggest(word, names);
+/**
+ * What to say of a name that the user, or the model, may not load: why not, where something of that name is known; else those
+ * that were perhaps meant, and which there are.
+ */
+export function noSuchSkill(name: string, catalog: Catalog, by: "user" | "model"): string {
+  const shown = `\`${escapeLine(name.slice(0, 200))}\``;
+  const names = by === "user" ? userNames(catalog) : modelNames(catalog);
+  if (catalog.get(name) !== undefined) {
+    const key = by === "user" ? "user-invocable: false" : "disable-model-invocation: true";
+    return `the skill ${shown} says \`${key}\`, so that the ${by} cannot load it; ${availableNames(names)}`;
+  }
+  const why = whyAbsent(catalog, name);
+  if (why !== undefined) {
+    return `the skill ${shown} is not available: ${escapeLine(why)}; ${availableNames(names)}`;
+  }
+  const meant = suggest(name, names);
   const hint = meant.length === 0 ? "" : `did you mean ${meant.join(" or ")}? `;
-  return `no skill \`${escapeLine(word.slice(0, 200))}\`; ${hint}${availableNames(names)}`;
+  return `no skill ${shown}; ${hint}${availableNames(names)}`;
 }
 
 function load(text: string, names: readonly string[]): SkillMessage {

@@ -42,8 +42,11 @@ export function loadCatalog(
   });
   const problems = scans.flatMap((s) => s.problems);
   const skills = scans.flatMap((s) => s.skills);
+  const broken = problems.filter((p) => p.severity === "error")
+    .map(({ path, code, message }) => ({ path, code, message }));
   const merged = mergeCatalog(skills, {
     ...policy.skills,
+    broken,
     knownTools: new Set([
       ...builtinTools,
       ...listedToolNames(policy.mcpServers).filter((name) => !lacking.has(name)),
@@ -51,10 +54,9 @@ export function loadCatalog(
     lacking,
     hashes: hashesOf(skills, policy),
   });
-  const broken = problems.filter((p) => p.severity === "error");
   return {
     catalog: merged.catalog,
-    errors: [...broken.map(({ path, code, message }) => ({ path, code, message })), ...merged.errors],
+    errors: [...broken, ...merged.errors],
     warnings: problems.filter((p) => p.severity === "warning"),
   };
 }

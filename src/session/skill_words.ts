@@ -15,7 +15,7 @@ export function askSkills(view: SkillView, message: string, options: readonly st
   const names = userNames(view.catalog);
   const unknown = options.find((name) => !names.includes(name));
   if (unknown !== undefined) {
-    return { kind: "fault", message: noSuchSkill(unknown, names) };
+    return { kind: "fault", message: noSuchSkill(unknown, view.catalog, "user") };
   }
   const beside = options.map((name) => ({ name, arguments: "" }));
   const parsed = parseSkillMessage(message, names);
@@ -45,7 +45,7 @@ export function askSkills(view: SkillView, message: string, options: readonly st
         kind: "fault",
         message: parsed.word === ""
           ? `\`/skill\` needs a name; ${availableNames(names)}`
-          : noSuchSkill(parsed.word, names),
+          : noSuchSkill(parsed.word, view.catalog, "user"),
       };
   }
 }

@@ -4,7 +4,13 @@ import { mergeCatalog } from "../../src/core/catalog.ts";
 import type { SkillTrigger } from "../../src/core/policy.ts";
 import type { Skill } from "../../src/core/skill.ts";
 import type { Pattern } from "../../src/core/text.ts";
-import { parseSkillMessage, selectByPattern, suggest, userNames } from "../../src/core/trigger.ts";
+import {
+  noSuchSkill,
+  parseSkillMessage,
+  selectByPattern,
+  suggest,
+  userNames,
+} from "../../src/core/trigger.ts";
 import { makeSkill, word } from "./skills.ts";
 
 const names = ["review", "review deep", "list", "Hook Writing", "caf\u00e9", "find bugs"];
@@ -118,4 +124,40 @@ test("selectByPattern() looks at the first 64 KiB only, in whole characters", ()
   assertEquals(seen.length, 32768);
   at(`x${"😀".repeat(20000)}`);
   assertEquals(seen, `x${"😀".repeat(16383)}`);
+});
+
+test("noSuchSkill() says why a known skill cannot be loaded, and else which one was meant", () => {
+  const { catalog } = mergeCatalog([
+    makeSkill({ name: "review" }),
+    makeSkill({ name: "off" }),
+    makeSkill({ name: "quiet", userInvocable: false }),
+    makeSkill({ name: "manual", modelInvocable: false }),
+  ], {
+    forced: [],
+    disabled: [{ glob: "off", layer: "user" }],
+    undeclaredTools: "read_only",
+    broken: [{ path: "/user/torn/SKILL.md", code: "frontmatter-missing", message: "no front matter" }],
+  });
+  const byUser = "available: manual, review";
+  const rows = [
+    ["reviw", "user", `no skill \`reviw\`; did you mean review? ${byUser}`],
+    ["zzz", "user", `no skill \`zzz\`; ${byUser}`],
+    [
+      "off",
+      "user",
+      `the skill \`off\` is not available: /user/off/SKILL.md: disabled by \`off\` of the user policy; ${byUser}`,
+    ],
+    ["torn", "user", `the skill \`torn\` is not available: /user/torn/SKILL.md: no front matter; ${byUser}`],
+    [
+      "quiet",
+      "user",
+      `the skill \`quiet\` says \`user-invocable: false\`, so that the user cannot load it; ${byUser}`,
+    ],
+    [
+      "manual",
+      "model",
+      "the skill `manual` says `disable-model-invocation: true`, so that the model cannot load it; available: quiet, review",
+    ],
+  ] as const;
+  assertEquals(rows.map(([name, by]) => noSuchSkill(name, catalog, by)), rows.map(([, , says]) => says));
 });

@@ -212,7 +212,7 @@ describe("a pinned skill", () => {
       "pin-mismatch",
     ]]);
     await live.turn("three");
-    assertEquals(results().slice(-2).map((r) => r.slice(0, 10)), ["no skill `", "data one\n["]);
+    assertEquals(results().slice(-2).map((r) => r.slice(0, 10)), ["the skill ", "data one\n["]);
     assertStringIncludes(JSON.stringify(live.request().messages), "Version one.");
   });
 

@@ -4,7 +4,7 @@ import { exitCodes } from "../../core/outcome.ts";
 import { showPosition } from "../../core/problem.ts";
 import { searchSkills } from "../../core/skill_search.ts";
 import { escapeLine, escapeTerminal } from "../../core/text.ts";
-import { availableNames } from "../../core/trigger.ts";
+import { noSuchSkill } from "../../core/trigger.ts";
 import { readSkillBody } from "../../load/skill_body.ts";
 import { loadCatalog, unlisted } from "../../session/catalog.ts";
 import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
@@ -118,14 +118,7 @@ async function show(context: Context, name: string, options: PolicyOptions): Pro
   const { catalog } = loadCatalog(settings.value);
   const found = catalog.get(name);
   if (found === undefined) {
-    const reasons = catalog.absent.filter((a) => a.name === name).map((a) => a.reason);
-    return reportSlip(
-      output,
-      `no skill \`${name}\`${
-        reasons.length > 0 ? `: ${reasons.join("; ")}` : `; ${availableNames(catalog.names)}`
-      }`,
-      json,
-    );
+    return reportSlip(output, noSuchSkill(name, catalog, "user"), json);
   }
   const read = readSkillBody(found);
   if (!read.ok) return reportSlip(output, read.message, json);
