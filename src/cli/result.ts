@@ -2,7 +2,7 @@
 import type { TurnEnd } from "../agent/turn.ts";
 import { exitCodes, type ExitName, exitNameOf } from "../core/outcome.ts";
 import { type Problem, showProblems } from "../core/problem.ts";
-import type { SessionRef } from "../session/open.ts";
+import type { SessionRef } from "../session/session.ts";
 import type { Output } from "./output.ts";
 import { toJsonLine } from "./json_line.ts";
 

@@ -1,8 +1,7 @@
 // The parts of an agent, made from settings: model, tools, place, shell, stable text.
 import { resolve } from "node:path";
 import type { Agent } from "../agent/agent.ts";
-import type { EvidencePort, Place, ShellSettings, ToolContext } from "../agent/ports.ts";
-import type { Recorder } from "../agent/recorder.ts";
+import type { EvidencePort, Place, ShellSettings } from "../agent/ports.ts";
 import { defaultBox } from "../core/box.ts";
 import { type Listing, listingOptions, renderListing, shownBy } from "../core/listing.ts";
 import type { Policy } from "../core/policy.ts";
@@ -17,46 +16,29 @@ import { checkArguments } from "../tools/arguments.ts";
 import { contentFingerprint } from "../tools/content_fingerprint.ts";
 import { isWritableProgram } from "../tools/program_place.ts";
 import { builtinTools } from "../tools/registry.ts";
-import type { SessionBoxes } from "./boxes.ts";
 import type { LoadedCatalog } from "./catalog.ts";
-import type { Host } from "./host.ts";
-import type { SessionOptions } from "./open.ts";
+import type { Ground } from "./ground.ts";
 import { makeModel } from "./model.ts";
+import type { Frame } from "./session.ts";
 import { skillBodies } from "./skill_bodies.ts";
 import type { Settings } from "./settings.ts";
 import { stableText } from "./stable_text.ts";
 
-/** What of the session's own folder and secrets an agent touches. */
-export type AgentSite = {
-  readonly forks: Agent["forks"];
-  readonly serverTools: Agent["serverTools"];
-  onKey(key: string): void;
-  readonly keepBefore: ToolContext["keepBefore"];
-  readonly boxes: SessionBoxes;
-  /** For texts that reach the model without having been an event. */
-  redact(text: string): string;
-};
-
-/** An agent for these settings around a recorder that may be older than it. */
-export async function makeAgent(
-  host: Host,
-  settings: Settings,
-  options: SessionOptions,
-  catalog: LoadedCatalog,
-  recorder: Recorder,
-  site: AgentSite,
-): Promise<Loaded<Agent>> {
+/** An agent for the settings of this ground, around a recorder that may be older than it. */
+export async function makeAgent(frame: Frame, ground: Ground): Promise<Loaded<Agent>> {
+  const { host, options, recorder, secrets } = frame;
+  const { settings, catalog } = ground;
   const { policy } = settings;
   const state = stateFolder(settings.surroundings);
   const model = await makeModel(policy.model, {
     env: host.env,
     ...(options.script === undefined ? {} : { script: options.script }),
     ...(options.replies === undefined ? {} : { replies: options.replies }),
-    onKey: site.onKey,
+    onKey: secrets.add,
   });
   if (!model.ok) return model;
   const network = options.fixed?.network ?? systemNetwork(host.env);
-  const { place: boxed, shell, writable } = site.boxes.at(settings);
+  const { place: boxed, shell, writable } = ground.boxes.at(settings);
   const place: Place = { ...placeOf(settings), ...boxed, network };
   const listed = listing(policy, catalog, recorder.state.recent);
   return {
@@ -70,13 +52,13 @@ export async function makeAgent(
         settings,
         listed,
         () => listing(policy, catalog, recorder.state.recent, Infinity),
-        site.redact,
+        secrets.under(policy),
       ),
       recorder,
-      forks: site.forks,
+      forks: frame.forks,
       model: model.value,
       tools: builtinTools,
-      serverTools: site.serverTools,
+      serverTools: ground.servers.tools,
       commandTools: (skill) =>
         commandTools(skill, {
           state,
@@ -84,7 +66,7 @@ export async function makeAgent(
           secrets: policy.skills.secrets,
           ...(settings.trustedContent === undefined ? {} : { trustedContent: settings.trustedContent }),
           env: host.env,
-          onSecret: site.onKey,
+          onSecret: secrets.add,
         }),
       installed: new Map(),
       approver: options.approver,
@@ -98,7 +80,7 @@ export async function makeAgent(
       bodies: skillBodies(settings),
       checkArguments,
       allowedTool: (declared) => compileAllowedTool(declared, place),
-      keepBefore: site.keepBefore,
+      keepBefore: frame.keepBefore,
       ...(options.keeper === undefined ? {} : { keeper: options.keeper(settings) }),
       grants: [],
       seen: new Map(),

@@ -7,6 +7,8 @@ export type Secrets = {
   use(policy: Policy): void;
   add(key: string): void;
   redact(text: string): string;
+  /** The same for a policy that may not be in use yet; keys count that are added later as well. */
+  under(policy: Policy): (text: string) => string;
   redactValue<T>(value: T): T;
   /** How much of a text that is still growing can be redacted by itself. */
   settled(text: string): number;
@@ -18,7 +20,7 @@ export function collectSecrets(
 ): Secrets {
   const keys: string[] = [];
   let settings: Policy["redact"] = { builtin: true, env: [], patterns: [] };
-  const make = () => makeRedactor({ redact: settings, env, secrets: keys, aliases });
+  const make = (redact = settings) => makeRedactor({ redact, env, secrets: keys, aliases });
   let redactor = make();
   return {
     use(policy) {
@@ -31,6 +33,7 @@ export function collectSecrets(
       redactor = make();
     },
     redact: (text) => redactText(redactor, text),
+    under: (policy) => (text) => redactText(make(policy.redact), text),
     redactValue: (value) => redactValue(redactor, value),
     settled: (text) => settledLength(redactor, text),
   };

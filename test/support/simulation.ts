@@ -8,8 +8,10 @@ import { replay } from "../../src/agent/open.ts";
 import { type Approver, type Clock, type Model, ModelFailure } from "../../src/agent/ports.ts";
 import { runTurn } from "../../src/agent/turn.ts";
 import { loadCatalog } from "../../src/session/catalog.ts";
-import { openSession, type Session } from "../../src/session/open.ts";
+import { openSession } from "../../src/session/open.ts";
+import type { Session } from "../../src/session/session.ts";
 import type { Event } from "../../src/core/event.ts";
+import type { Args, ModelReply, ModelRequest } from "../../src/core/message.ts";
 import { canonicalJson } from "../../src/core/text.ts";
 import { fixedNetwork } from "../../src/runtime/network.ts";
 import { checkChain } from "../../src/store/chain.ts";
@@ -29,7 +31,7 @@ import { type DiskFates, type SimulatedDisk, simulatedDisk, soundDisk } from "./
 import { eventsOf } from "./machine.ts";
 import { makeSite, type Site, skillText } from "./skill_session.ts";
 
-const limits = { iterations: 8, toolCalls: 14, tokens: 20_000 };
+const limits = { iterations: 8, toolCalls: 14, tokens: 20_000, wallTimeMs: 30 * 60_000 };
 const policy = `version: 1
 model: {provider: script, name: chaos, retries: 2, max_output_tokens: 200, context_tokens: 9000}
 limits: {iterations: ${limits.iterations}, tool_calls: ${limits.toolCalls}, tokens: ${limits.tokens}, wall_time: 30m}
@@ -44,7 +46,7 @@ permissions:
   default: {read: allow, write: ask, execute: ask, destructive: deny}
   ask_timeout: 5m
   deny: [{tool: "*", path: ["secret/**"]}]
-  allow: ["shell(echo *)", "shell(git status)"]
+  allow: ["shell(echo *)", "shell(git status)", "write_file(notes/**)"]
 `;
 // What a command of 64 KiB comes to is tried elsewhere; here it would take most of the time.
 const shortCalls = hostileCalls.filter((c) => JSON.stringify(c.args).length < 300);
@@ -175,8 +177,13 @@ async function live(world: World, fates: DiskFates): Promise<Session | undefined
         ...inner,
         run(args, at) {
           if (disk.ended) throw new Error("a tool ran after the process had ended");
-          clock.pass(of.tool.below(5000));
-          if (tool.inspect(args, at).risk !== "read") world.changed.push(tool.name);
+          // Reads run side by side, and end in the order in which the machine answers: they take no time here.
+          if (tool.inspect(args, at).risk !== "read") {
+            world.changed.push(tool.name);
+            clock.pass(of.tool.below(5000));
+            // Nothing is told of what a process did that ended in the middle of it.
+            if (fates !== soundDisk && of.tool.chance(0.1)) disk.end();
+          }
           return inner.run(args, at);
         },
       };
@@ -193,6 +200,7 @@ async function oneTurn({ of, clock, counts, faults }: World, agent: Agent): Prom
   const stop = new AbortController();
   if (of.life.chance(0.1)) clock.after(of.life.below(60_000), () => stop.abort());
   clock.jump(of.life);
+  const began = { elapsed: clock.elapsed(), stalls: counts.stalls };
   const end = await runTurn(agent, {
     message: of.life.pick([
       "go on",
@@ -208,8 +216,11 @@ async function oneTurn({ of, clock, counts, faults }: World, agent: Agent): Prom
   if (end.stop === "internal_error" && !/the process has ended/.test(end.message ?? "")) {
     faults.push(`a fault of our own: ${end.message}`);
   }
-  if (end.stop === "limit" && /wall_time/.test(end.message ?? "") && counts.stalls === 0) {
+  if (/wall_time/.test(end.message ?? "") && clock.elapsed() - began.elapsed < limits.wallTimeMs) {
     faults.push("the limit of wall time came early");
+  }
+  if (end.stop === "final" && counts.stalls > began.stalls) {
+    faults.push("the limit of wall time did not come");
   }
 }
 
@@ -221,7 +232,7 @@ function modelOf({ of: { model: random }, clock, counts, faults, requests }: Wor
       if (counts.spent >= limits.tokens) faults.push(`a request after ${counts.spent} tokens were spent`);
       if (random.chance(0.02)) {
         counts.stalls++;
-        clock.pass(45 * 60_000);
+        clock.pass(1.5 * limits.wallTimeMs);
       } else clock.pass(random.below(20_000));
       clock.jump(random);
       signal.throwIfAborted();
@@ -229,7 +240,11 @@ function modelOf({ of: { model: random }, clock, counts, faults, requests }: Wor
         on.text(`half of ${secrets.CHAOS_TOKEN.slice(0, 9)}`);
         throw new ModelFailure("overloaded", "busy", { retryable: random.chance(0.8) });
       }
-      const reply = hostileReply(random, request, requests.length, shortCalls);
+      const reply = withUsefulCall(
+        random,
+        hostileReply(random, request, requests.length, shortCalls),
+        request,
+      );
       for (const block of reply.content) {
         if (block.type === "text") sayInPieces(random, block.text, on.text);
         on.blockEnd();
@@ -238,6 +253,26 @@ function modelOf({ of: { model: random }, clock, counts, faults, requests }: Wor
       counts.spent += usage.input + usage.output + usage.cacheWrite + Math.ceil(usage.cacheRead / 10);
       return reply;
     },
+  };
+}
+
+// Few hostile calls come to anything: some that do, so that there is something to lose.
+function withUsefulCall(random: Dice, reply: ModelReply, { tools }: ModelRequest): ModelReply {
+  if (tools.length === 0 || random.chance(0.4)) return reply;
+  const id = `u${random.below(1e9)}`;
+  const { tool, args } = random.pick<{ readonly tool: string; readonly args: Args }>([
+    { tool: "write_file", args: { path: `notes/${random.below(5)}.txt`, content: `note ${id}\n` } },
+    { tool: "shell", args: { command: `echo ${id}` } },
+    { tool: "shell", args: { command: "make test" } },
+    { tool: "shell", args: { command: "git status" } },
+    { tool: "read_file", args: { path: "a.txt" } },
+    { tool: "load_skill", args: { name: random.pick(["lie", "aside"]) } },
+    { tool: "complete_skill", args: { name: "lie", outcome: "DONE", summary: id } },
+  ]);
+  return {
+    ...reply,
+    stop: "tool_use",
+    content: [...reply.content, { type: "tool_use", id, name: tool, input: args }],
   };
 }
 
@@ -359,7 +394,9 @@ function unsecured(disk: SimulatedDisk): readonly string[] {
 function unrecorded(events: readonly Event[], changed: readonly string[]): readonly string[] {
   return [...new Set(changed)].flatMap((tool) => {
     const times = changed.filter((name) => name === tool).length;
-    const recorded = eventsOf(events, "tool.started").filter((e) => e.data.tool === tool).length;
+    const recorded = eventsOf(events, "tool.started").filter((e) =>
+      e.data.tool === tool && e.data.risk !== "read"
+    ).length;
     return times <= recorded ? [] : [`${tool} ran ${times} times, and ${recorded} are recorded`];
   });
 }
