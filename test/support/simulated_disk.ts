@@ -34,6 +34,8 @@ type File = {
 export type SimulatedDisk = {
   /** The sessions, as a process sees them that starts now. */
   open(fates?: DiskFates): Store;
+  /** Ends the process that has sessions open, between two appends. */
+  end(): void;
   /** Every process that had a session open is gone; of what no sync secured, so much is left, from 0 to 1. */
   crash(left: number): void;
   /** Session → its log. */
@@ -64,6 +66,9 @@ export function simulatedDisk(): SimulatedDisk {
           ended = true;
         },
       });
+    },
+    end() {
+      ended = true;
     },
     crash(left) {
       generation++;
