@@ -1,14 +1,18 @@
 // What is legal in a policy and cannot have been meant, as it stands on this machine: skills, folders and files that are not
 // there, and commands that this version refuses.
 import { existsSync } from "node:fs";
+import { boundedEvidence } from "../core/gate_bound.ts";
 import { plural } from "../core/plural.ts";
 import { type Position, type Problem, showProblems } from "../core/problem.ts";
 import { skillModel } from "../core/model_choice.ts";
 import type { Rule } from "../core/rule.ts";
 import { escapeLine } from "../core/text.ts";
+import { compileAllowedTool } from "../load/allowed_tool.ts";
+import { boundPlace } from "../load/bound_place.ts";
 import { readInstructions } from "../load/instructions.ts";
 import { skillFolders } from "../load/locate.ts";
 import { inOrder } from "../load/policy_merge.ts";
+import { placeOf } from "../session/agent_parts.ts";
 import { sandboxFault } from "../session/boxes.ts";
 import type { LoadedCatalog } from "../session/catalog.ts";
 import type { Context } from "./command.ts";
@@ -23,6 +27,7 @@ export function doubts(
   return [
     ...unknownSkills(settings, loaded),
     ...unknownModels(settings, loaded),
+    ...gateBounds(settings, loaded),
     ...absentFolders(settings),
     ...absentScript(settings),
     ...(noSandbox === undefined ? [] : refusedCommands(settings, noSandbox)),
@@ -88,6 +93,17 @@ function unknownModels({ policy }: Settings, { catalog }: LoadedCatalog): Proble
     { file: first.file, line: 1, col: 1 },
     { hint: "name a choice as the skill does, or take `model` out of it" },
   )];
+}
+
+function gateBounds(settings: Settings, { catalog }: LoadedCatalog): readonly Problem[] {
+  const place = placeOf(settings);
+  return boundedEvidence({
+    policy: settings.policy,
+    catalog,
+    home: place.home,
+    allowedTool: (declared) => compileAllowedTool(declared, place),
+    boundAt: (skill) => boundPlace(skill.file),
+  });
 }
 
 function absentFolders({ policy }: Settings): Problem[] {

@@ -3,18 +3,20 @@ import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { findCredentials } from "./credentials.ts";
 import { readStart, readWhole } from "./file_head.ts";
+import { boundKey } from "./bound_place.ts";
 import { realOr } from "./locate.ts";
 import { attachedFiles } from "./skill_body.ts";
 import { bodyCap, type ScanLimits, scanSkills } from "./skill_dir.ts";
 import { hidesCharacters, parseSkillFile, type SkillFile } from "./skill_file.ts";
+import { placeIn } from "./text_place.ts";
 import { estimateTokens } from "../core/budget.ts";
 import { compareText } from "../core/collection.ts";
 import { isBelow } from "../core/path.ts";
 import type { Position, Problem } from "../core/problem.ts";
-import { isWildcardEntry, mapToolName, type SkillMeta } from "../core/skill.ts";
-import { dropHidden, escapeLine } from "../core/text.ts";
+import { isUndeclared, isWildcardEntry, mapToolName, type SkillMeta } from "../core/skill.ts";
+import { dropHidden, escapeLine, wildcard } from "../core/text.ts";
 import { messageOf } from "../core/thrown.ts";
-import { builtinTools } from "../core/tool_names.ts";
+import { builtinTools, engineTools } from "../core/tool_names.ts";
 
 export type SkillLint = {
   readonly files: number;
@@ -140,6 +142,7 @@ function lintMeta(meta: SkillMeta, source: Source): readonly Problem[] {
     !isWildcardEntry(entry) && !isKnownTool(mapToolName(entry).tool)
   );
   const missing = meta.requires.filter((entry) => !isKnownTool(mapToolName(entry).tool));
+  const bounded = meta.requires.filter((entry) => !missing.includes(entry) && !isAllowed(entry, meta));
   return [
     ...broad.map((p) =>
       warning(
@@ -152,7 +155,7 @@ function lintMeta(meta: SkillMeta, source: Source): readonly Problem[] {
     ...(unknown.length === 0 ? [] : [warning(
       "allowed-tools-unknown",
       `\`allowed-tools\` names ${quoted(unknown)}, which ${unknown.length === 1 ? "is" : "are"} no tool here`,
-      at(/^["']?allowed[-_ ]?tools/mi),
+      at(boundKey),
       "such an entry allows nothing; `writ help tools` lists the tools",
     )]),
     ...(missing.length === 0 ? [] : [warning(
@@ -160,7 +163,22 @@ function lintMeta(meta: SkillMeta, source: Source): readonly Problem[] {
       `\`tools\` names ${quoted(missing)}; without such a tool the skill is not available`,
       at(/^["']?tools/m),
     )]),
+    ...(bounded.length === 0 ? [] : [warning(
+      "tools-bounded",
+      `\`tools\` names ${
+        quoted(bounded)
+      }, and \`allowed-tools\` does not: while the skill bounds, no call of it is allowed`,
+      at(/^["']?tools/m),
+      "what a gate of this skill wants as evidence must be among its `allowed-tools` as well",
+    )]),
   ];
+}
+
+// With a specifier it may be enough.
+function isAllowed(entry: string, meta: SkillMeta): boolean {
+  const { tool } = mapToolName(entry);
+  return isUndeclared(meta) || engineTools.includes(tool) ||
+    meta.allowedTools?.some((allowed) => wildcard(mapToolName(allowed).tool, tool)) === true;
 }
 
 function isKnownTool(tool: string): boolean {
@@ -349,11 +367,6 @@ function twins(read: readonly ({ readonly file: string } & FileLint)[]): readonl
 
 function placeOf({ text, file }: Source, offset: number): Position {
   return placeIn(text, file, Math.max(0, offset));
-}
-
-function placeIn(text: string, file: string, offset: number): Position {
-  const before = text.slice(0, offset).split(/\r\n|\n|\r/);
-  return { file, line: before.length, col: (before.at(-1) ?? "").length + 1 };
 }
 
 function top(file: string): Position {

@@ -256,6 +256,10 @@ describe("a command in the documents", () => {
   });
 });
 
+function skillNamed(name: string): string {
+  return fences.find((f) => f.text.startsWith(`---\nname: ${name}\n`))?.text ?? "";
+}
+
 describe("a policy in the documents", () => {
   const policies = fences.filter((f) => f.language === "yaml" && /^version: 1$/m.test(f.text));
   const others = fences.filter((f) => f.language === "yaml" && !policies.includes(f));
@@ -265,7 +269,7 @@ describe("a policy in the documents", () => {
   for (const { document, text } of policies) {
     test(`of ${document} loads without a warning`, async () => {
       await withMachine(async (m) => {
-        m.write("skills/release-notes/SKILL.md", fences.find((f) => f.language === "markdown")?.text ?? "");
+        m.write("skills/release-notes/SKILL.md", skillNamed("release-notes"));
         const ran = await m.writ(["policy", "check", m.write("policy.yaml", text)]);
         assertEquals([ran.code, ran.stderr], [0, ""]);
       });
@@ -283,6 +287,7 @@ describe("a policy in the documents", () => {
           return;
         }
         const part = /^- /.test(text) ? `permissions:\n  deny:\n${text.replace(/^(?=.)/gm, "    ")}` : text;
+        m.write("config/writ/skills/merge-review/SKILL.md", skillNamed("merge-review"));
         const policy = m.write("policy.yaml", `version: 1\nsandbox: {mode: "off"}\n${part}`);
         const ran = await m.writ(["policy", "check", policy]);
         assertEquals([ran.code, ran.stderr], [0, ""]);
@@ -311,12 +316,16 @@ describe("a policy in the documents", () => {
 
 test("the skills in the documents load", async () => {
   const found = fences.filter((f) => f.language === "markdown" && f.text.startsWith("---\n"));
-  assertEquals(found.map((f) => f.document), ["src/cli/help/skills.md", "src/cli/help/skills.md"]);
+  assertEquals(found.map((f) => f.document).sort(), [
+    "src/cli/help/gates.md",
+    "src/cli/help/skills.md",
+    "src/cli/help/skills.md",
+  ]);
   await withMachine(async (m) => {
-    m.write("config/writ/skills/release-notes/SKILL.md", found[0]?.text ?? "");
+    m.write("config/writ/skills/release-notes/SKILL.md", skillNamed("release-notes"));
     const ran = await m.writ(["skill", "show", "release-notes"]);
     assertEquals([ran.code, ran.stderr], [0, ""]);
-    m.write("config/writ/skills/second-opinion/SKILL.md", found[1]?.text ?? "");
+    m.write("config/writ/skills/second-opinion/SKILL.md", skillNamed("second-opinion"));
     const fork = JSON.parse((await m.writ(["skill", "show", "second-opinion", "--json"])).stdout);
     assertEquals([fork.mode, fork.history, fork.model], ["fork", "summary", "fast"]);
     const hit = await m.writ(["explain", "--message", "write the release notes"]);

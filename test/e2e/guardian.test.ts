@@ -2,41 +2,28 @@
 // is in place, and the log tells the story.
 import { afterAll, beforeAll, describe, test } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import process from "node:process";
 import type { Event } from "../../src/core/event.ts";
-import { checkChain } from "../../src/store/chain.ts";
-import { binary, runWith } from "../support/runtimes.ts";
+import {
+  type Call,
+  openStage,
+  type Played,
+  refusals,
+  type Reply,
+  type Stage,
+  story,
+} from "../support/stage.ts";
 
+let stage: Stage;
 let top = "";
 beforeAll(() => {
-  top = realpathSync(mkdtempSync(join(tmpdir(), "writ-guardian-")));
-  mkdirSync(join(top, "bin"));
-  // Tests that fail where the workspace says so, and a `gh` that says what it did.
-  program("bun", '[ "$1" = test ] || exit 9\necho ran >> cache.ignored\n[ ! -e broken ]');
-  program("gh", 'echo "gh $*" >> "$(dirname "$0")/../merged"');
+  stage = openStage();
+  top = stage.top;
+  // Tests that fail where the workspace says so.
+  stage.program("bun", '[ "$1" = test ] || exit 9\necho ran >> cache.ignored\n[ ! -e broken ]');
 });
-afterAll(() => rmSync(top, { recursive: true, force: true }));
-
-function program(name: string, script: string): void {
-  const path = join(top, "bin", name);
-  writeFileSync(path, `#!/bin/sh\n${script}\n`);
-  chmodSync(path, 0o755);
-}
-
-type Call = { readonly [tool: string]: { readonly [argument: string]: unknown } };
-/** One reply: its calls; or a text, which ends the turn. */
-type Reply = readonly Call[] | string;
+afterAll(() => stage.close());
 
 const sh = (command: string, more: object = {}): Call => ({ shell: { command, ...more } });
 const edit = (from: string, to: string): Call => ({ edit_file: { path: "a.txt", old: from, new: to } });
@@ -57,13 +44,6 @@ const gate = `
       evidence: [git_diff, "shell(bun test *)"]
       verdict: [PASS]`;
 
-type Played = {
-  readonly code: number | null;
-  readonly events: readonly Event[];
-  /** What \`gh\` was asked to do. */
-  readonly merged: readonly string[];
-};
-
 function play(
   replies: readonly Reply[],
   more: {
@@ -73,66 +53,12 @@ function play(
     readonly git?: boolean;
   } = {},
 ): Played {
-  const scenario = {
-    workspace: {
-      git: more.git ?? true,
-      files: { "a.txt": "one\n", ".gitignore": "*.ignored\n", ...more.files },
-    },
-    policy: `version: 1
-model: {provider: script}
-limits: {same_call: 99}
-sandbox: {mode: "off"}
-permissions:
-  default: allow
-skills:
-  forced:${more.forced ?? gate}
-`,
+  return stage.play(replies, {
+    policy: `skills:\n  forced:${more.forced ?? gate}\n`,
     user: more.user ?? ["merge it"],
-    approvals: Array.from({ length: 40 }, () => "allow"),
-    model: replies.map((reply) => typeof reply === "string" ? { text: reply } : { calls: reply }),
-  };
-  const file = join(top, "scenario.yaml");
-  // JSON is YAML.
-  writeFileSync(file, JSON.stringify(scenario));
-  rmSync(join(top, "merged"), { force: true });
-  const ran = runWith([binary], ["__scenario", file], {
-    env: { PATH: `${join(top, "bin")}:${process.env["PATH"] ?? ""}`, HOME: top },
+    git: more.git ?? true,
+    files: { "a.txt": "one\n", ".gitignore": "*.ignored\n", ...more.files },
   });
-  const report = checkChain(Buffer.from(ran.stdout));
-  assertEquals([ran.stderr, report.damage], ["", undefined]);
-  return { code: ran.code, events: report.events, merged: linesOf(join(top, "merged")) };
-}
-
-function linesOf(path: string): readonly string[] {
-  try {
-    return readFileSync(path, "utf8").trim().split("\n");
-  } catch {
-    return [];
-  }
-}
-
-/** Every call in order: what it was and what came of it, as `ok`, or its code with the first gate's first reason. */
-function story(events: readonly Event[]): readonly string[] {
-  const asked = new Map<string, string>();
-  const blocked = new Map<string, string>();
-  return events.flatMap((event): string[] => {
-    if (event.type === "model.tool_call_requested") {
-      const { command, outcome } = event.data.args;
-      asked.set(event.data.call, `${event.data.tool} ${command ?? outcome ?? ""}`.trim());
-    } else if (event.type === "gate.blocked" && event.data.call !== undefined) {
-      blocked.set(event.data.call, event.data.missing[0] ?? "");
-    } else if (event.type === "tool.completed") {
-      const { call, ok, code } = event.data;
-      const why = blocked.get(call);
-      return [`${asked.get(call)}: ${ok ? "ok" : code}${why === undefined ? "" : ` (${why})`}`];
-    }
-    return [];
-  });
-}
-
-/** Why the merges of a play were refused, in order. */
-function refusals(events: readonly Event[]): readonly (readonly string[])[] {
-  return events.flatMap((event) => event.type === "gate.blocked" ? [event.data.missing] : []);
 }
 
 const noDiff = "evidence missing: git_diff";
@@ -388,7 +314,7 @@ describe("a gate that is not used up", () => {
   test("that failed with a status keeps its evidence, one that was cut off does not", () => {
     const failing = sh("gh pr merge 2 && false");
     const fails = sh("gh pr merge --fail");
-    program(
+    stage.program(
       "gh",
       '[ "$3" = --fail ] && exit 1\n[ "$3" = --hang ] && sleep 60\necho "gh $*" >> "$(dirname "$0")/../merged"',
     );
@@ -488,7 +414,6 @@ describe("through a skill", () => {
     command,
   });
   beforeAll(() => {
-    program("gh", 'echo "gh $*" >> "$(dirname "$0")/../merged"');
     const tools = [
       tool("ship", "gh", "pr", "merge", "1"),
       tool("wrapped_ship", "sh", "-c", "gh pr merge 1"),

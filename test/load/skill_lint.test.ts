@@ -85,6 +85,16 @@ const texts: readonly (readonly [string, string, readonly string[]])[] = [
       "5:1 ~tools-missing",
     ],
   ],
+  [
+    "tools that it needs and does not allow",
+    "---\nname: a\ndescription: d\nallowed-tools: Read\ntools: [read_file, shell, load_skill]\n---\nx",
+    ["5:1 ~tools-bounded"],
+  ],
+  [
+    "tools that it needs and allows in part, or all of them",
+    "---\nname: a\ndescription: d\nallowed-tools: Bash(git:*) mcp__x\ntools: [shell, mcp.x.y]\n---\nx",
+    [],
+  ],
   ["a long body", `${head}${"word\n".repeat(501)}`, ["5:1 ~body-long"]],
   ["many tokens", `${head}${"word ".repeat(4000)}`, ["5:1 ~body-long"]],
   [
