@@ -7,14 +7,14 @@ import { type Position, type Problem, showProblems } from "../core/problem.ts";
 import { skillModel } from "../core/model_choice.ts";
 import type { Rule } from "../core/rule.ts";
 import { escapeLine } from "../core/text.ts";
+import { misspeltVerdicts, unknownNames } from "../core/unknown_names.ts";
 import { compileAllowedTool } from "../load/allowed_tool.ts";
 import { boundPlace } from "../load/bound_place.ts";
 import { readInstructions } from "../load/instructions.ts";
-import { skillFolders } from "../load/locate.ts";
 import { inOrder } from "../load/policy_merge.ts";
+import { readSkillBody } from "../load/skill_body.ts";
 import { placeOf } from "../session/agent_parts.ts";
-import { sandboxFault } from "../session/boxes.ts";
-import type { LoadedCatalog } from "../session/catalog.ts";
+import { type LoadedCatalog, mayLackSkills } from "../session/catalog.ts";
 import type { Context } from "./command.ts";
 import type { Settings } from "../session/settings.ts";
 
@@ -36,44 +36,30 @@ export function doubts(
   ];
 }
 
-/** Says the warnings of a policy on stderr, for the start of a run; errors are for whoever starts it. */
-export async function sayWarnings(
+/** Says the warnings of a policy on stderr, for the start of a run; errors are for whoever starts it. `noSandbox` as above. */
+export function sayWarnings(
   { output }: Context,
   settings: Settings,
   found: readonly Problem[],
   loaded: LoadedCatalog,
-): Promise<void> {
-  const warnings = [...found, ...doubts(settings, loaded, await sandboxFault(settings))].filter((p) =>
-    p.severity === "warning"
-  );
+  noSandbox: string | undefined,
+): void {
+  const warnings = [...found, ...doubts(settings, loaded, noSandbox)].filter((p) => p.severity === "warning");
   for (const line of showProblems(inOrder(warnings, settings.policy.files))) {
     output.note(output.paint.yellow(output.safe(line)));
   }
 }
 
-function unknownSkills(
-  { policy, origin, surroundings, trusted }: Settings,
-  loaded: LoadedCatalog,
-): Problem[] {
-  // What the workspace brings is not looked at before it is trusted.
-  const unseen = !trusted && skillFolders("project", surroundings, policy.root).some((f) => existsSync(f));
-  if (unseen) return [];
-  const { catalog } = loaded;
-  const absent = catalog.absent.map((a) => a.name);
-  const said = new Set<string>();
-  return origin.flatMap(({ key, value, at }): Problem[] => {
-    const triggered = key.startsWith("skills.triggers.") ? key.slice("skills.triggers.".length) : undefined;
-    const disabled = key === "skills.disabled" && !/[*?]/.test(String(value)) ? String(value) : undefined;
-    const name = triggered ?? disabled;
-    if (name === undefined || at === "default" || catalog.get(name) !== undefined) return [];
-    if (disabled !== undefined && absent.includes(disabled)) return [];
-    if (said.has(`${key} ${name}`)) return [];
-    said.add(`${key} ${name}`);
-    const what = triggered === undefined ? "`skills.disabled` names" : "`skills.triggers` is for";
-    return [warning("unknown-skill", `${what} \`${escapeLine(name)}\`, and no such skill is available`, at, {
-      hint: "`writ skill list` shows what is there",
-    })];
-  });
+function unknownSkills(settings: Settings, { catalog }: LoadedCatalog): readonly Problem[] {
+  const { policy } = settings;
+  return [
+    ...(mayLackSkills(settings) ? [] : unknownNames(policy, catalog)),
+    ...misspeltVerdicts(policy.gates, (name) => {
+      const skill = catalog.get(name);
+      const read = skill === undefined ? undefined : readSkillBody(skill);
+      return read?.ok === true ? read.body.body : undefined;
+    }),
+  ];
 }
 
 // Skills of others often name a model; one line tells of all.

@@ -122,7 +122,7 @@ export function misspeltVerdicts(
     const body = skill === undefined ? undefined : bodyOf(skill);
     if (skill === undefined || body === undefined) return [];
     const words = outcomesIn(body);
-    return verdict.filter((word) => !body.includes(word)).flatMap((word): readonly Problem[] => {
+    return verdict.filter((word) => !says(body, word)).flatMap((word): readonly Problem[] => {
       const near = nearest(word, words);
       if (near === undefined) return [];
       return [{
@@ -136,6 +136,10 @@ export function misspeltVerdicts(
       }];
     });
   });
+}
+
+function says(body: string, word: string): boolean {
+  return /[^\w-]/.test(word) ? body.includes(word) : body.split(/[^\w-]+/).includes(word);
 }
 
 function outcomesIn(body: string): readonly string[] {

@@ -1,5 +1,5 @@
 // The skills of a run: every source of the policy scanned, merged into one catalog.
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { type Catalog, type CatalogError, type HashRead, mergeCatalog } from "../core/catalog.ts";
@@ -82,6 +82,13 @@ function hashesOf(skills: readonly Skill[], { skills: { pins } }: Policy): Reado
     const read = hashFolder(folder);
     return [folder, read.ok ? { ok: true, hash: read.hash } : read];
   }));
+}
+
+/** Whether there may be skills that nobody has looked at, since what the workspace brings is not trusted. */
+export function mayLackSkills(
+  { policy, surroundings, trusted }: Pick<Settings, "policy" | "surroundings" | "trusted">,
+): boolean {
+  return !trusted && skillFolders("project", surroundings, policy.root).some((f) => existsSync(f));
 }
 
 /** Faults of files that are not even in the catalog's list of what is absent. */

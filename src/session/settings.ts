@@ -8,6 +8,7 @@ import type { Policy } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
 import { matchesSubject, type Rule } from "../core/rule.ts";
 import { wildcard } from "../core/text.ts";
+import { unknownNames } from "../core/unknown_names.ts";
 import { loadPolicy } from "../load/load_policy.ts";
 import type { Surroundings } from "../load/locate.ts";
 import type { RuleExample } from "../load/policy_rules.ts";
@@ -16,7 +17,7 @@ import type { TrustAnswer, WorkspaceContent } from "../load/trust.ts";
 import { builtinTools } from "../tools/registry.ts";
 import { mainArgument } from "../core/tool_names.ts";
 import { placeOf } from "./agent_parts.ts";
-import { loadCatalog, unlisted } from "./catalog.ts";
+import { loadCatalog, mayLackSkills } from "./catalog.ts";
 import type { Host } from "./host.ts";
 import { fault } from "./fault.ts";
 import { version } from "./version.ts";
@@ -77,7 +78,10 @@ export async function readSettings(
     further: (policy, trust) => {
       const found = { policy, surroundings, trusted: trust === "trusted" };
       const loaded = loadCatalog(found);
-      return unavailable(loaded.catalog, policy, unlisted(loaded));
+      return [
+        ...unavailable(loaded.catalog, policy),
+        ...(mayLackSkills(found) ? [] : unknownNames(policy, loaded.catalog)),
+      ];
     },
     matchesExample: (policy) => (rule, example) => matchesExample(policy, surroundings, rule, example),
   });

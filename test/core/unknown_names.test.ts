@@ -114,6 +114,7 @@ describe("verdicts that the skill writes otherwise", () => {
     readonly (readonly [name: string, body: string, verdict: string, near: readonly string[]])[] = [
       ["the same word", "End with PASS or FAIL.", "[PASS, FAIL]", []],
       ["a misspelt word", "End with PASS or FAIL.", "[PASS, FIAL]", ["FAIL"]],
+      ["the beginning of a word", "End with PASS or FAIL.", "[PAS]", ["PASS"]],
       ["another case, in quotes", "Report `pass` or `fail`.", "[PASS]", ["pass"]],
       ["a word of plain text is no outcome", "See that the tests pass.", "[PASS]", []],
       ["nothing near", "End with PASS or FAIL.", "[APPROVED]", []],
