@@ -65,11 +65,14 @@ function tracedWriter(dir: string, call: string, n: number, error: string): read
   const onFiles = call === "openat" || call === "rename" ? [] : names;
   const group = call === "rename" ? "rename,renameat,renameat2" : call;
   const first = call === "openat" ? openedAtStart() : 0;
+  // A log is only cut where a write of it has failed.
+  const cause = call === "ftruncate" ? "pwrite64" : undefined;
   return [
-    ...strace(group, "/dev/null"),
+    ...strace(cause === undefined ? group : `${group},${cause}`, "/dev/null"),
     ...onFiles,
     "-e",
     `inject=${group}:error=${error}:when=${first + n}`,
+    ...(cause === undefined ? [] : ["-e", `inject=${cause}:error=ENOSPC:when=3+6`]),
     ...writerAt(dir),
   ];
 }
