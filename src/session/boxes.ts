@@ -48,17 +48,11 @@ export type SessionBoxes = {
 };
 type BoxPlaces = Pick<Place, "shellRefused" | "boxes">;
 
-const looked = new Map<string, Promise<WallsFound>>();
-
-/** What this machine has; looked for once. */
+/** What this machine has. */
 function wallsFor({ policy, surroundings }: BoxesOf): Promise<WallsFound> {
   const { backend } = policy.sandbox;
   const folder = join(stateFolder(surroundings), "filters");
-  const key = JSON.stringify([backend, folder, policy.root]);
-  const found = looked.get(key) ??
-    findWalls({ backend, folder, self: selfCommand(), writable: [policy.root] });
-  looked.set(key, found);
-  return found;
+  return findWalls({ backend, folder, self: selfCommand(), writable: [policy.root] });
 }
 
 /** Why no command can run here, and what to do; undefined where one can, as far as a look shows. */
@@ -131,7 +125,13 @@ async function bubblewrapVersion(bwrap: string): Promise<string> {
   return `${asked.stdout.trim() || "bubblewrap"} (${bwrap})`;
 }
 
-type Ground = { readonly home: PrivateHome; readonly tmp: string; close(): void };
+type Ground = {
+  readonly home: PrivateHome;
+  readonly tmp: string;
+  /** Folders of tools, by where they were looked for: what is installed while a session runs is there for the next one. */
+  readonly tools: Map<string, readonly string[]>;
+  close(): void;
+};
 
 function groundOf({ policy, surroundings }: BoxesOf): Ground {
   const state = stateFolder(surroundings);
@@ -140,7 +140,7 @@ function groundOf({ policy, surroundings }: BoxesOf): Ground {
   const git = [join(surroundings.home, ".gitconfig"), join(config, "git", "config")];
   const home = privateHome(realpathSync(state), policy.root, git);
   const tmp = realpathSync(mkdtempSync(join(tmpdir(), "writ-")));
-  return { home, tmp, close: () => rmSync(tmp, { recursive: true, force: true }) };
+  return { home, tmp, tools: new Map(), close: () => rmSync(tmp, { recursive: true, force: true }) };
 }
 
 async function tryOut(walls: Walls, settings: BoxesOf, ground: Ground): Promise<Probe> {
@@ -321,16 +321,13 @@ function environmentOf(settings: BoxesOf, ground: Ground, box: FullBox, walls: W
     writable: [policy.root, ground.home.folder, ground.tmp],
   });
   return {
-    ...toolVariables(toolsOf(settings), realOr(surroundings.home)),
+    ...toolVariables(toolsOf(settings, ground), realOr(surroundings.home)),
     ...env,
     GIT_CONFIG_GLOBAL: ground.home.gitConfig,
   };
 }
 
-const tools = new Map<string, readonly string[]>();
-
-// Looked for once: what is installed while Writ runs is there for the next one.
-function toolsOf({ policy, surroundings }: BoxesOf): readonly string[] {
+function toolsOf({ policy, surroundings }: BoxesOf, { tools }: Ground): readonly string[] {
   const home = realOr(surroundings.home);
   const { PATH = "" } = childEnvironment(surroundings.env, {
     allow: policy.shellEnv,
@@ -353,7 +350,7 @@ function siteOf(settings: BoxesOf, ground: Ground, protect: readonly Protected[]
     root: policy.root,
     home: realOr(surroundings.home),
     gitFolders: outerGit(policy.root),
-    tools: toolsOf(settings),
+    tools: toolsOf(settings, ground),
     privateHome: ground.home,
     tmp: ground.tmp,
     hide: [

@@ -49,6 +49,9 @@ export async function layGround(
 
 /** Ends what was opened for it, save what `kept` stands on as well. */
 export async function leaveGround({ servers, boxes }: Ground, kept?: Ground): Promise<void> {
-  if (servers !== kept?.servers) await servers.close();
-  if (boxes !== kept?.boxes) boxes.close();
+  try {
+    if (servers !== kept?.servers) await servers.close();
+  } finally {
+    if (boxes !== kept?.boxes) boxes.close();
+  }
 }

@@ -116,8 +116,11 @@ export function liveSession(frame: Frame, { log, id, at }: OpenedLog, first: Liv
       skills: Object.keys(recorder.state.recent),
     }),
     async close() {
-      await log.close();
-      await leaveGround(live);
+      try {
+        await log.close();
+      } finally {
+        await leaveGround(live);
+      }
     },
   };
 }

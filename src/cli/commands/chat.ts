@@ -78,8 +78,8 @@ export async function talk(context: Context, options: TurnOptions): Promise<numb
       listeners: [liveView(context)],
     });
     if (!opened.ok) return reportProblems(output, opened.problems, false);
-    await sayWarnings(context, settings.value, loaded.problems, catalog);
     session = opened.value;
+    sayWarnings(context, settings.value, loaded.problems, catalog, session.agent.place.shellRefused);
     output.note(output.paint.dim(output.safe(`session ${session.id}; /help lists the commands`)));
     return await loop({ context, options, session, terminal, interrupt, model: options.model });
   } finally {

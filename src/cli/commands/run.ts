@@ -83,8 +83,11 @@ export async function runOnce(
       listeners: options.quiet === true || json ? [] : [liveView(context)],
     });
     if (!opened.ok) return reportProblems(output, opened.problems, json);
-    if (options.quiet !== true) await sayWarnings(context, settings.value, loaded.problems, catalog);
     session = opened.value;
+    if (options.quiet !== true) {
+      const { shellRefused } = session.agent.place;
+      sayWarnings(context, settings.value, loaded.problems, catalog, shellRefused);
+    }
     const end = await runTurn(session.agent, {
       message: asked.message,
       actor: host.user,
