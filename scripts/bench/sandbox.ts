@@ -6,11 +6,12 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import process from "node:process";
-import { type Box, type Walls } from "../../src/core/box_plan.ts";
+import type { Box } from "../../src/core/box_plan.ts";
 import { findWalls } from "../../src/sandbox/backend.ts";
 import { systemFolders, systemSecrets } from "../../src/sandbox/machine_paths.ts";
 import { probe } from "../../src/sandbox/probe.ts";
 import { run } from "../../src/sandbox/subprocess.ts";
+import { boxWith, type Walls } from "../../src/sandbox/walls.ts";
 import { binary } from "../../test/support/runtimes.ts";
 
 const runs = Number(process.argv[2] ?? 30);
@@ -19,9 +20,8 @@ const [workspace, tmp, outside] = ["ws", "tmp", "outside"].map((name) => join(to
 if (workspace === undefined || tmp === undefined || outside === undefined) throw new Error("no folders");
 for (const folder of [workspace, tmp, outside]) mkdirSync(folder);
 
-const boxOf = (walls: Walls): Box => ({
-  walls,
-  plan: {
+const boxOf = (walls: Walls): Box =>
+  boxWith(walls, {
     name: "default",
     network: "none",
     read: systemFolders(),
@@ -32,8 +32,7 @@ const boxOf = (walls: Walls): Box => ({
     tmp,
     processes: 256,
     memory: 2 ** 31,
-  },
-});
+  });
 const kinds: {
   readonly name: string;
   readonly box?: Box;

@@ -1,4 +1,4 @@
-// What a boxed process may see and do, all paths resolved, and what builds the box: what the backends are made from.
+// What a boxed process may see and do, all paths resolved, and the way into a box, whatever builds it.
 
 /** Absolute real paths throughout; a path may be a file or a folder. Of two that lie in each other the deeper one counts. */
 export type BoxPlan = {
@@ -26,15 +26,24 @@ export type BoxPlan = {
 /** `folder`: what it is, or what it would be if it came to exist. */
 export type Protected = { readonly path: string; readonly folder: boolean };
 
-/** What builds boxes. `folder` is private to the user; `self` starts Writ itself: program and first arguments. */
-export type Walls =
-  | {
-    readonly backend: "bwrap";
-    readonly machine: "x64" | "arm64";
-    readonly bwrap: string;
-    readonly folder: string;
-  }
-  | { readonly backend: "landlock"; readonly abi: number; readonly self: readonly [string, ...string[]] };
+/** How a program is started: its absolute path, its words with the name by which it is called first, and the folder. */
+export type ProgramCall = {
+  readonly program: string;
+  readonly argv: readonly string[];
+  readonly cwd: string;
+};
 
-/** Where a program runs, and what builds that place. */
-export type Box = { readonly plan: BoxPlan; readonly walls: Walls };
+/** The call as it is to be made so that the program is in the box. */
+export type EnclosedCall = ProgramCall & {
+  /** To be opened for reading and handed down as file 3 and following. */
+  readonly files: readonly string[];
+  /**
+   * To be called when everything that ran is gone. Protected files that came to exist are removed, since what does not exist
+   * cannot be held against being made, and protected links that were changed are set right; answers their paths. `keep`:
+   * nothing of that is done.
+   */
+  leave(files: "remove" | "keep"): readonly string[];
+};
+
+/** Where a program runs, and the way into it; to be asked for each call anew. */
+export type Box = { readonly plan: BoxPlan; enclose(call: ProgramCall): EnclosedCall };

@@ -8,7 +8,7 @@ import { landlockAbi, oldestAbi } from "./landlock.ts";
 import { keepInheritedFiles, openNative } from "./native.ts";
 import { machineOf } from "./seccomp.ts";
 import { run } from "./subprocess.ts";
-import type { Walls } from "../core/box_plan.ts";
+import type { Walls } from "./walls.ts";
 
 export type WallsWanted = {
   readonly backend: "auto" | "bwrap" | "landlock";

@@ -18,17 +18,10 @@ import {
   unlinkSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { BoxPlan } from "../core/box_plan.ts";
+import type { BoxPlan, EnclosedCall } from "../core/box_plan.ts";
 import { isWithin } from "../core/path.ts";
 
-export type Held = {
-  /**
-   * To be called when everything that ran is gone. Protected files that came to exist are removed, since what does not exist
-   * cannot be held against being made, and protected links that were changed are set right; answers their paths. `keep`:
-   * nothing of that is done.
-   */
-  leave(files: "remove" | "keep"): readonly string[];
-};
+export type Held = Pick<EnclosedCall, "leave">;
 
 /** A path by its writable folder, which is no link, and the steps down from there. */
 type Spot = { readonly root: string; readonly steps: readonly string[] };

@@ -10,8 +10,7 @@ import { cappedText } from "./capped_text.ts";
 import type { Environment } from "./environment.ts";
 import { familyMark, familyOf, holdFamily, isFamilyAlive, signalFamily } from "./process_family.ts";
 import { findProgram, type NoProgram } from "./program.ts";
-import type { Box } from "../core/box_plan.ts";
-import { enclose, type Enclosed } from "./walls.ts";
+import type { Box, EnclosedCall } from "../core/box_plan.ts";
 
 export type RunOptions = {
   readonly cwd: string;
@@ -220,12 +219,12 @@ function callOf(
   program: string,
   argv: readonly string[],
   { cwd, box }: { readonly cwd: string; readonly box?: Box },
-): Enclosed {
+): EnclosedCall {
   const call = { program, argv, cwd };
-  return box === undefined ? { ...call, files: [], leave: () => [] } : enclose(box.walls, box.plan, call);
+  return box?.enclose(call) ?? { ...call, files: [], leave: () => [] };
 }
 
-function start(call: Enclosed, env: Environment, stdin: Stdin) {
+function start(call: EnclosedCall, env: Environment, stdin: Stdin) {
   const { program, argv } = call;
   const files: number[] = [];
   let child: ChildProcess;

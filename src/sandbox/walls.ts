@@ -2,23 +2,27 @@
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { BoxPlan, Walls } from "../core/box_plan.ts";
+import type { Box, BoxPlan, EnclosedCall, ProgramCall } from "../core/box_plan.ts";
 import { bubblewrapArguments } from "./bubblewrap.ts";
-import { type Held, hold } from "./hold.ts";
-import { seccompProgram } from "./seccomp.ts";
+import { hold } from "./hold.ts";
+import { type Machine, seccompProgram } from "./seccomp.ts";
 
-export type Call = {
-  /** Absolute path of what runs. */
-  readonly program: string;
-  /** With the name by which it is started first. */
-  readonly argv: readonly string[];
-  readonly cwd: string;
-};
+/** What builds boxes. `folder` is private to the user; `self` starts Writ itself: program and first arguments. */
+export type Walls =
+  | {
+    readonly backend: "bwrap";
+    readonly machine: Machine;
+    readonly bwrap: string;
+    readonly folder: string;
+  }
+  | { readonly backend: "landlock"; readonly abi: number; readonly self: readonly [string, ...string[]] };
 
-/** The call as it is to be started; `files` are to be opened for reading and handed down as file 3 and following. */
-export type Enclosed = Call & Held & { readonly files: readonly string[] };
+/** A box of that plan. */
+export function boxWith(walls: Walls, plan: BoxPlan): Box {
+  return { plan, enclose: (call) => enclose(walls, plan, call) };
+}
 
-export function enclose(walls: Walls, plan: BoxPlan, call: Call): Enclosed {
+function enclose(walls: Walls, plan: BoxPlan, call: ProgramCall): EnclosedCall {
   const held = hold(plan);
   if (walls.backend === "landlock") {
     const [program, ...first] = walls.self;
@@ -35,7 +39,7 @@ export function enclose(walls: Walls, plan: BoxPlan, call: Call): Enclosed {
 
 // Set inside, so that they do not bind what builds the box: a runtime that may no longer have memory ends itself. What is
 // refused there is bound more tightly already.
-function withLimits(processes: number, memory: number, call: Call): readonly [string, ...string[]] {
+function withLimits(processes: number, memory: number, call: ProgramCall): readonly [string, ...string[]] {
   const script = `{ ulimit -c 0; ulimit -u ${processes} || ulimit -p ${processes}
 ulimit -d ${Math.floor(memory / 1024)}; } 2>/dev/null
 exec "$0" "$@"`;

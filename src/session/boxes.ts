@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import type { Boxes, Entered, Place, ShellSettings } from "../agent/ports.ts";
 import { boxOf, defaultBox, type FullBox, unknownBox } from "../core/box.ts";
 import { boxLack } from "../core/box_lack.ts";
-import type { BoxPlan, Protected, Walls } from "../core/box_plan.ts";
+import type { BoxPlan, Protected } from "../core/box_plan.ts";
 import type { SandboxFacts } from "../core/event.ts";
 import { absoluteGlob } from "../core/glob.ts";
 import { isWithin } from "../core/path.ts";
@@ -31,6 +31,7 @@ import { type Probe, probe } from "../sandbox/probe.ts";
 import { protectedPaths } from "../sandbox/protected_paths.ts";
 import { selfCommand } from "../sandbox/self.ts";
 import { run } from "../sandbox/subprocess.ts";
+import { boxWith, type Walls } from "../sandbox/walls.ts";
 import type { Settings } from "./settings.ts";
 
 /** What of the settings boxes are made from. */
@@ -152,7 +153,7 @@ async function tryOut(walls: Walls, settings: BoxesOf, ground: Ground): Promise<
     ...planBox({ ...box, network: "none" }, siteOf(settings, ground, [])),
     write: [ground.home.folder],
   };
-  return await probe({ plan, walls }, {
+  return await probe(boxWith(walls, plan), {
     cwd: ground.home.folder,
     outside,
     env: environmentOf(settings, ground, box, walls),
@@ -184,7 +185,7 @@ function boxesWith(walls: Walls, ground: Ground, facts: SandboxFacts): SessionBo
         const fault = boxFault(box, walls);
         if (fault !== undefined) return { ok: false, code: "box_unavailable", message: fault };
         const plan = planned(settings, JSON.stringify([box.name, more]), (site) => planBox(box, site, more));
-        return { ok: true, env: environmentOf(settings, ground, box, walls), box: { plan, walls } };
+        return { ok: true, env: environmentOf(settings, ground, box, walls), box: boxWith(walls, plan) };
       });
       const entered = enter(defaultBox);
       return {
@@ -197,7 +198,7 @@ function boxesWith(walls: Walls, ground: Ground, facts: SandboxFacts): SessionBo
             look: () => ({
               ok: true,
               env: entered.ok ? entered.env : {},
-              box: { plan: planned(settings, "git", planLook), walls },
+              box: boxWith(walls, planned(settings, "git", planLook)),
             }),
             lack(name, output) {
               const box = boxOf(sandbox, name);

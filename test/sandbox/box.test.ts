@@ -16,6 +16,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { findWalls } from "../../src/sandbox/backend.ts";
 import { run } from "../../src/sandbox/subprocess.ts";
+import { boxWith } from "../../src/sandbox/walls.ts";
 import {
   asPython,
   type Attempt,
@@ -356,7 +357,7 @@ for (const backend of ["bwrap", "landlock"] as const) {
       ], {
         cwd: at.ws,
         env: { PATH: "/usr/bin:/bin" },
-        box: { plan: at.plan, walls },
+        box: boxWith(walls, at.plan),
         timeoutMs: 500,
         killGraceMs: 200,
         maxOutput: 1000,

@@ -3,9 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, symlinkSync, writeFil
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import type { BoxPlan, Walls } from "../../src/core/box_plan.ts";
+import type { BoxPlan } from "../../src/core/box_plan.ts";
 import { findWalls } from "../../src/sandbox/backend.ts";
 import { run, type RunResult } from "../../src/sandbox/subprocess.ts";
+import { boxWith, type Walls } from "../../src/sandbox/walls.ts";
 import { runtimes } from "../support/runtimes.ts";
 
 export const source = runtimes[process.versions["bun"] === undefined ? 1 : 0]?.command as [
@@ -90,7 +91,7 @@ export function inBox(walls: Walls, plan: BoxPlan, cwd: string, script: string):
   return run(["bash", "--noprofile", "--norc", "-c", script], {
     cwd,
     env: { PATH: "/usr/local/bin:/usr/bin:/bin", TMPDIR: plan.tmp, HOME: plan.tmp },
-    box: { plan, walls },
+    box: boxWith(walls, plan),
     timeoutMs: 20_000,
     maxOutput: 10_000,
   });
