@@ -148,7 +148,15 @@ function couldBeGuessed(pattern: CommandPattern, names: readonly string[], part:
 }
 
 function reachesLine(names: readonly string[], rest: boolean, line: Line): boolean {
-  return line.foreignGit || reaches(names, rest, line);
+  return line.foreignGit || (!lacks(names, line) && reaches(names, rest, line));
+}
+
+// Whether one of the words is nowhere in the line: most patterns are about other subcommands.
+function lacks([program = "", ...others]: readonly string[], { tokens, known, clear }: Line): boolean {
+  return clear &&
+    others.some((word, i) =>
+      !known.has(word) && (i > 0 || !tokens.some((t) => sameSubcommand(program, t.text, word)))
+    );
 }
 
 /** The program that the pattern names, as programName() gives it; undefined when it names none. */
@@ -195,6 +203,8 @@ type Line = {
   readonly program: string | undefined;
   /** The words of which the value is known. */
   readonly known: ReadonlySet<string>;
+  /** The value of every word is known. */
+  readonly clear: boolean;
   readonly foreignGit: boolean;
 };
 
@@ -247,6 +257,7 @@ function lineFrom(tokens: readonly Token[], guessed: boolean): Line {
     tokens,
     program,
     known: new Set(tokens.filter((t) => t.blur === undefined).map((t) => t.text)),
+    clear: tokens.every((t) => t.blur === undefined),
     foreignGit: program === "git" && isForeignGit(tokens, guessed),
   };
 }

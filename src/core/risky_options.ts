@@ -216,48 +216,54 @@ export function riskyUses(argv: readonly string[], added: readonly RiskyOption[]
   const own = added.filter((a) => a.program === program);
   if (known === undefined && own.length === 0) return [];
   const sub = subcommandIndex(argv);
-  const line = lineOf(known ?? {}, own, argv, sub);
+  const tables = tablesOf(known ?? nothingKnown, own, argv[sub] ?? "");
+  const line: Line = { known: known ?? nothingKnown, argv, sub, tables };
   const uses = argv.flatMap((word, at) => useOf(line, word, at) ?? []);
   if (known?.uses !== undefined) uses.push(...known.uses(argv));
   if (program === "git" && argv[sub] === "config") uses.push(...configUses(argv, sub));
   return uses.sort((a, b) => a.at - b.at);
 }
 
-type Tables = { readonly valued: string; readonly risks: readonly Risks[] };
-/** A command line, and the tables that hold for its words before the subcommand, for that one, and behind it. */
+const nothingKnown: Program = {};
+
+type Table = { readonly valued: string; readonly risks: readonly Risks[] };
+/** What holds for words before the subcommand, for that one, and behind it. */
+type Tables = { readonly before: Table; readonly at: Table; readonly behind: Table };
 type Line = {
   readonly known: Program;
   readonly argv: readonly string[];
   readonly sub: number;
-  readonly before: Tables;
-  readonly at: Tables;
-  readonly behind: Tables;
+  readonly tables: Tables;
 };
 
-function lineOf(
-  known: Program,
-  own: readonly RiskyOption[],
-  argv: readonly string[],
-  sub: number,
-): Line {
-  const { subs, valued = "" } = known;
-  const name = argv[sub] ?? "";
-  const mine = subs !== undefined && Object.hasOwn(subs, name) ? subs[name] : undefined;
+// The shipped ones, by subcommand: every command asks for its own several times.
+const made = new WeakMap<Program, Map<string, Tables>>();
+
+function tablesOf(known: Program, own: readonly RiskyOption[], sub: string): Tables {
+  const { subs = {} } = known;
+  const name = Object.hasOwn(subs, sub) ? sub : "";
+  if (own.length > 0) return makeTables(known, own, sub);
+  const kept = made.get(known) ?? new Map<string, Tables>();
+  made.set(known, kept);
+  const tables = kept.get(name) ?? makeTables(known, own, name);
+  kept.set(name, tables);
+  return tables;
+}
+
+function makeTables(known: Program, own: readonly RiskyOption[], sub: string): Tables {
+  const { subs = {}, valued = "" } = known;
+  const mine = Object.hasOwn(subs, sub) ? subs[sub] : undefined;
   const anywhere = own.filter((o) => o.sub === undefined).map(({ option }) => ({ runs: option }));
-  const under = own.filter((o) => o.sub === name).map(({ option }) => ({ runs: option }));
+  const under = own.filter((o) => o.sub === sub).map(({ option }) => ({ runs: option }));
   return {
-    known,
-    argv,
-    sub,
     before: { valued, risks: [known, known.before ?? {}, ...anywhere] },
     at: { valued, risks: [known, ...anywhere] },
     behind: { valued: valued + (mine?.valued ?? ""), risks: [known, mine ?? {}, ...anywhere, ...under] },
   };
 }
 
-function useOf(line: Line, word: string, at: number): RiskyUse | undefined {
-  const { known, argv, sub } = line;
-  const { valued, risks } = at < sub ? line.before : at > sub ? line.behind : line.at;
+function useOf({ known, argv, sub, tables }: Line, word: string, at: number): RiskyUse | undefined {
+  const { valued, risks } = at < sub ? tables.before : at > sub ? tables.behind : tables.at;
   const context = { known, valued, argv, at, firstOperand: at === sub + 1 };
   const form = word.startsWith("-") || isBundle(context, word) ? "dashed" : "bare";
   for (const table of risks) {

@@ -262,7 +262,8 @@ function simple(node: Command, at: Context): void {
 function addPart(at: Context, draft: Draft): void {
   const { out, level } = at;
   const { words, assignments } = draft;
-  if (!spend(out.effort, "commands", 1) || !spend(out.effort, "words", unknownCost(words))) return;
+  const counted = level === "top" ? "commands" : "inner";
+  if (!spend(out.effort, counted, 1) || !spend(out.effort, "words", unknownCost(words))) return;
   const mistaken = words.find((w) => w.unclear === true);
   if (mistaken !== undefined) out.faults.push(unclear(mistaken.text));
   const wrapped: Wrapped = draft.keyword === true ? { inner: [] } : unwrap(words);

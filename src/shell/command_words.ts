@@ -11,8 +11,20 @@ export type WordSource = { readonly source: string; readonly mixed?: true };
 // So many words in, braces are no longer expanded: what they stand for counts as unknown.
 const mostExpanded = 2000;
 
-/** Program and arguments in order; `at.source` is what the node's positions refer to. */
-export function commandShapes(node: Command, { mixed, source }: WordSource): readonly Shape[] {
+type Kept = { readonly mixed: boolean; readonly shapes: readonly Shape[] };
+const kept = new WeakMap<Command, Kept>();
+
+/** Program and arguments in order, the same list for the same node; `at.source` is what the node's positions refer to. */
+export function commandShapes(node: Command, at: WordSource): readonly Shape[] {
+  const mixed = at.mixed === true;
+  const known = kept.get(node);
+  if (known?.mixed === mixed) return known.shapes;
+  const shapes = readShapes(node, at);
+  kept.set(node, { mixed, shapes });
+  return shapes;
+}
+
+function readShapes(node: Command, { mixed, source }: WordSource): readonly Shape[] {
   const shapes: Shape[] = [];
   // Where the word before this one begins among the shapes, and ends in the source.
   let start = 0, end = -1;

@@ -3,6 +3,7 @@
 /** What is left of each allowance. Below zero the text is refused, and the walk through it ends. */
 export type Effort = {
   commands: number;
+  inner: number;
   redirections: number;
   operands: number;
   words: number;
@@ -12,12 +13,14 @@ export type Effort = {
 export type Allowance = keyof Effort;
 
 export const allowances: Readonly<Effort> = {
-  commands: 1_000,
+  commands: 2_048,
+  // Commands inside other commands: what wrappers and shells are given, substitutions, functions.
+  inner: 1_000,
   redirections: 1_000,
   operands: 5_000,
   words: 10_000,
   // Of the syntax tree: the parser makes them only when they are looked at.
-  nodes: 20_000,
+  nodes: 30_000,
   // Of texts inside the text: substitutions, and what wrappers and shells are given.
   characters: 224 * 1024,
 };
@@ -43,6 +46,7 @@ export function isSpent(effort: Effort): boolean {
 
 const names: Readonly<Record<Allowance, string>> = {
   commands: `more than ${allowances.commands} commands`,
+  inner: `more than ${allowances.inner} commands inside other commands`,
   redirections: `more than ${allowances.redirections} redirections`,
   operands: `more than ${allowances.operands} arguments that may be paths`,
   words:
@@ -59,6 +63,7 @@ export function excess(effort: Effort): string | undefined {
 
 function spentOn(effort: Effort): Allowance | undefined {
   if (effort.commands < 0) return "commands";
+  if (effort.inner < 0) return "inner";
   if (effort.words < 0) return "words";
   if (effort.nodes < 0) return "nodes";
   if (effort.characters < 0) return "characters";

@@ -21,8 +21,19 @@ export type Wrapped = {
   readonly moves?: true;
 };
 
+// What a command prints into a pipe, and what it is itself, both need it.
+const kept = new WeakMap<readonly Shape[], Wrapped>();
+
 /** Looks into one simple command. `words` holds the program and its arguments; there is at least one. */
 export function unwrap(words: readonly Shape[]): Wrapped {
+  const known = kept.get(words);
+  if (known !== undefined) return known;
+  const found = lookInto(words);
+  kept.set(words, found);
+  return found;
+}
+
+function lookInto(words: readonly Shape[]): Wrapped {
   const [first] = words;
   if (first === undefined) return { inner: [] };
   if (first.blur !== undefined) return { inner: afterUnknownProgram(words), moves: true };

@@ -542,13 +542,15 @@ describe("parseShell() ends", () => {
       assert(text.errors.length > 0 || text.parts.length > 0 || open === "{ ");
     });
   }
-  const lengths: [count: number, parts: number, codes: string[]][] = [
-    [1000, 1000, []],
-    [1001, 1000, ["too_complex"]],
+  const lengths: [command: string, count: number, parts: number, codes: string[]][] = [
+    ["a;", 2048, 2048, []],
+    ["a;", 2049, 2048, ["too_complex"]],
+    ["$(a)", 999, 1000, []],
+    ["$(a)", 1001, 1001, ["too_complex"]],
   ];
-  for (const [count, most, codes] of lengths) {
-    test(`${count} commands`, () => {
-      const { parts, errors } = parseShell("a;".repeat(count));
+  for (const [command, count, most, codes] of lengths) {
+    test(`${count} times ${command}`, () => {
+      const { parts, errors } = parseShell(command.repeat(count));
       assertEquals([parts.length, errors.map((e) => e.code)], [most, codes]);
     });
   }

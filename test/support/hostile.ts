@@ -55,8 +55,6 @@ const opened = [
 
 // Shell texts by what is much of them.
 const commands: Readonly<Record<string, string>> = {
-  "as many parts as are looked at": "git status;".repeat(1000),
-  "as many parts of a pipe as are looked at": "git diff | ".repeat(999) + "cat",
   "2,000 parts": "git status;".repeat(2000),
   "2,000 parts of a pipe": "git diff | ".repeat(2000) + "cat",
   "64 KiB of commands": filled("a;"),
