@@ -78,8 +78,6 @@ export function createStreams(tokens: Tokens, now: () => number, times: StreamTi
   const timer = setInterval(() => {
     for (const stream of [...open]) stream.look(now());
   }, times.lookMs);
-  // A server that has nothing else to do may end.
-  (timer as { unref?: () => void }).unref?.();
   const countOf = (fits: (stream: Stream) => boolean) => [...open].filter(fits).length;
   return {
     open(spec) {

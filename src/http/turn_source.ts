@@ -22,6 +22,7 @@ export function sourceOfTurn(
   let view = turn;
   let inner: Source | undefined;
   let gone = false;
+  let told = false;
   const listeners = new Set<() => void>();
   const begin = () => {
     if (inner !== undefined || view.firstSeq === undefined) return;
@@ -49,7 +50,14 @@ export function sourceOfTurn(
   begin();
   watch().catch(() => gone = true);
   return {
-    next: () => inner?.next() ?? Promise.resolve([]),
+    async next() {
+      if (told || inner === undefined) return [];
+      const frames = await inner.next();
+      // What is recorded behind its end may be read before its view says that it has ended.
+      const end = frames.findIndex((frame) => frame.type === "turn.completed");
+      told = end >= 0;
+      return told ? frames.slice(0, end + 1) : frames;
+    },
     onMore(call) {
       listeners.add(call);
       if (inner !== undefined) stops.set(call, inner.onMore(call));
@@ -60,7 +68,7 @@ export function sourceOfTurn(
     },
     behind: () => inner?.behind() ?? 0,
     ended() {
-      if (gone) return {};
+      if (gone || told) return {};
       return inner === undefined ? (hasEnded(view) ? {} : undefined) : inner.ended();
     },
   };
