@@ -30,6 +30,8 @@ export type Site = {
   remove(): void;
 };
 
+const output = createOutput({ results: false, notes: false });
+
 export function makeSite(policy = "version: 1\nmodel: {provider: script}\n"): Site {
   const top = realpathSync(mkdtempSync(join(tmpdir(), "writ-site-")));
   const put = (path: string, text: string | Uint8Array) => {
@@ -40,7 +42,7 @@ export function makeSite(policy = "version: 1\nmodel: {provider: script}\n"): Si
   mkdirSync(join(top, "home"));
   mkdirSync(join(top, "ws", ".git"), { recursive: true });
   const context: Context = {
-    output: createOutput({ results: false, notes: false }),
+    output,
     host: {
       args: [],
       env: {},
