@@ -66,9 +66,7 @@ export function boundVotes(all: readonly Bound[], facts: Facts, root: string): r
 }
 
 function fits(bound: Bound, facts: Facts, root: string): boolean {
-  // A skill's own command tools count as declared.
-  const owner = splitIdentity(facts.tool)?.skill;
-  if (owner !== undefined && (bound.united ?? [bound.skill]).includes(owner)) return true;
+  if (ownsTool(bound, facts.tool)) return true;
   if (bound.allowed === "read_only") return facts.risk === "read";
   const entries = bound.allowed.flatMap((a) => (a.matchers === undefined ? [] : [a.matchers]));
   if (entries.some((m) => isBare(m) && m.tools.some((glob) => wildcard(glob, facts.tool)))) return true;
@@ -77,29 +75,46 @@ function fits(bound: Bound, facts: Facts, root: string): boolean {
   return facts.subjects.every((s) => isOperand(s) || covering(entries, anywhere, s, root).length > 0);
 }
 
-export type LeftOpen = { readonly open: "yes" | "in part" | "no"; readonly by?: string };
+// A skill's own command tools count as declared.
+function ownsTool(bound: Bound, tool: string): boolean {
+  const owner = splitIdentity(tool)?.skill;
+  return owner !== undefined && (bound.united ?? [bound.skill]).includes(owner);
+}
+
+/** `only`: of a tool that is open in part, what stays open, in the words of the skills. */
+export type LeftOpen = {
+  readonly open: "yes" | "in part" | "no";
+  readonly by?: string;
+  readonly only?: string;
+};
 
 /**
- * What the bounds leave of the calls of a built-in tool, by its name alone: `in part` where it depends on the call, and
- * may come to none where bounds exclude each other. `by` names
- * the bound that leaves none.
+ * What the bounds leave of the calls of a tool, by its name and the risks that a call can have: `in part` where it depends on
+ * the call, and may come to none where bounds exclude each other. `by` names the bound that leaves none.
  */
-export function leftOpen(all: readonly Bound[], tool: string): LeftOpen {
+export function leftOpen(
+  all: readonly Bound[],
+  tool: string,
+  possible: readonly Risk[] = risksOf(tool),
+): LeftOpen {
   let open: LeftOpen["open"] = "yes";
-  for (const bound of all) {
+  const only: string[] = [];
+  for (const bound of all.filter((b) => !ownsTool(b, tool))) {
     const allowed = bound.allowed === "read_only" ? [readCalls] : bound.allowed;
-    const possible = risksOf(tool);
-    const entries = allowed.flatMap((a) => a.matchers === undefined ? [] : [a.matchers]).filter((m) =>
-      m.tools.some((glob) => wildcard(glob, tool)) &&
+    const met = allowed.filter(({ matchers: m }) =>
+      m !== undefined && m.tools.some((glob) => wildcard(glob, tool)) &&
       (m.risk === undefined || possible.some((r) => m.risk?.includes(r)))
     );
+    const entries = met.flatMap((a) => a.matchers ?? []);
     if (entries.length === 0) return { open: "no", by: bound.skill };
     const whole = entries.some(({ risk, ...m }) =>
       isBare(m) && (risk === undefined || possible.every((r) => risk.includes(r)))
     );
-    if (!whole) open = "in part";
+    if (whole) continue;
+    open = "in part";
+    only.push(met.map((a) => a.shown).join(" or "));
   }
-  return { open };
+  return only.length === 0 ? { open } : { open, only: [...new Set(only)].join(", and of these ") };
 }
 
 // Of a command it depends on the command.

@@ -5,11 +5,15 @@ import { type ForkRequest, type ForkRun, prepareFork } from "../agent/fork.ts";
 import { createRecorder } from "../agent/recorder.ts";
 import { standingOf, type StandingSkill } from "../agent/standing.ts";
 import { activateFor } from "../agent/triggers.ts";
-import { leftOpen } from "../core/bound.ts";
+import { type LeftOpen, leftOpen } from "../core/bound.ts";
 import type { Catalog } from "../core/catalog.ts";
+import { strongest } from "../core/command_risk.ts";
+import { toolIdentity } from "../core/command_tool.ts";
+import type { Risk } from "../core/decision.ts";
 import type { Trigger, TriggerKind } from "../core/event.ts";
 import type { Facts } from "../core/facts.ts";
 import { emptyGateState, unreported } from "../core/gate_state.ts";
+import { serverToolName } from "../core/mcp.ts";
 import { plural } from "../core/plural.ts";
 import { type Policy, sessionForced } from "../core/policy.ts";
 import { type Position, showPosition } from "../core/problem.ts";
@@ -48,12 +52,8 @@ export type TriggerReport = {
   /** Why there would be no turn. */
   readonly refused?: string;
   readonly catalog: { readonly skills: number; readonly tokens: number; readonly omitted: number };
-  /** Of `tools.enabled`: what the skills that would be loaded leave open. */
-  readonly tools: readonly {
-    readonly tool: string;
-    readonly open: "yes" | "in part" | "no";
-    readonly by?: string;
-  }[];
+  /** Of `tools.enabled`, tools of servers and of the skills that would be loaded: what these skills leave open. */
+  readonly tools: readonly (LeftOpen & { readonly tool: string })[];
 };
 
 /**
@@ -76,7 +76,7 @@ export async function triggerReport(
     skipped: [...dry.skipped, ...absentHits(policy, loaded, message)],
     ...(refused === undefined ? {} : { refused }),
     catalog: { skills: catalog.items.length, tokens: listed.tokens, omitted: listed.omitted.length },
-    tools: openTools(settings, dry.site.recorder.state.active),
+    tools: openTools(settings, catalog, dry.site.recorder.state.active),
   };
 }
 
@@ -195,24 +195,52 @@ function absentHits(policy: Policy, { catalog }: LoadedCatalog, message: string)
   });
 }
 
-function openTools(settings: Settings, active: readonly StandingSkill[]): TriggerReport["tools"] {
+function openTools(
+  settings: Settings,
+  catalog: Catalog,
+  active: readonly StandingSkill[],
+): TriggerReport["tools"] {
   const { policy } = settings;
   const place = placeOf(settings);
   const allowedTool = (declared: string) => compileAllowedTool(declared, place);
-  const open = (tool: string, skills: readonly StandingSkill[]) =>
-    leftOpen(
-      standingOf({ policy, active: skills, gates: emptyGateState, allowedTool }, anyCall(tool)).bounds,
-      tool,
-    );
-  return enableableTools.filter((tool) => policy.tools.enabled.includes(tool)).map((tool) => {
-    const all = open(tool, active);
+  const boundsOf = (tool: string, skills: readonly StandingSkill[]) =>
+    standingOf({ policy, active: skills, gates: emptyGateState, allowedTool }, anyCall(tool)).bounds;
+  return offeredTools(policy, catalog, active).map(({ tool, possible }) => {
+    const all = leftOpen(boundsOf(tool, active), tool, possible);
     // What a gate guards its own skill does not bound.
-    const guarding = policy.gates.filter((g) =>
-      g.before.some((rule) => rule.tools.some((glob) => wildcard(glob, tool)))
+    const wider = policy.gates.filter((gate) =>
+      gate.before.some((rule) => rule.tools.some((glob) => wildcard(glob, tool))) &&
+      leftOpen(boundsOf(tool, active.filter((s) => s.name !== gate.skill)), tool, possible).open !== all.open
     );
-    const guarded = guarding.map((g) => open(tool, active.filter((s) => s.name !== g.skill)));
-    return guarded.some((g) => g.open !== all.open) ? { tool, open: "in part" } : { tool, ...all };
+    const guarded = wider.map((gate) => `what the gate \`${gate.id}\` guards`);
+    return guarded.length === 0 ? { tool, ...all } : {
+      tool,
+      open: "in part",
+      only: [...(all.only === undefined ? [] : [all.only]), ...guarded].join(", or "),
+    };
   });
+}
+
+/** A tool with the risks that a call of it can have; absent: as of every tool of its kind. */
+type Offered = { readonly tool: string; readonly possible?: readonly Risk[] };
+
+function offeredTools(
+  policy: Policy,
+  catalog: Catalog,
+  active: readonly StandingSkill[],
+): readonly Offered[] {
+  return [
+    ...enableableTools.filter((tool) => policy.tools.enabled.includes(tool)).map((tool) => ({ tool })),
+    ...policy.mcpServers.flatMap((server) =>
+      server.tools.map(({ name, risk }) => ({ tool: serverToolName(server.name, name), possible: [risk] }))
+    ),
+    ...active.flatMap((skill) =>
+      (catalog.get(skill.name)?.tools ?? []).map(({ name, risk }) => ({
+        tool: toolIdentity(skill.name, name),
+        possible: [strongest("execute", risk ?? "execute")],
+      }))
+    ),
+  ];
 }
 
 // A call of which nothing is known but its tool.
@@ -241,7 +269,7 @@ export function reportLines(report: TriggerReport): readonly string[] {
       }${r.at === undefined ? ", its own" : `, of the policy at ${r.at}`}`;
   const of = (open: string) =>
     report.tools.filter((t) => t.open === open).map((t) =>
-      t.by === undefined ? t.tool : `${t.tool} (${t.by})`
+      t.by !== undefined ? `${t.tool} (${t.by})` : t.only === undefined ? t.tool : `${t.tool} (${t.only})`
     );
   const tools = [["open", of("yes")], ["open in part", of("in part")], ["closed", of("no")]] as const;
   return [

@@ -75,7 +75,7 @@ test("triggerReport() says what would load in order, what not, and which tools s
     { tool: "read_file", open: "yes" },
     { tool: "list_files", open: "no", by: "review" },
     { tool: "write_file", open: "no", by: "review" },
-    { tool: "shell", open: "in part" },
+    { tool: "shell", open: "in part", only: "Bash(git log:*), and of these calls of risk read" },
     { tool: "fetch_url", open: "no", by: "review" },
   ]);
   assertEquals(reportLines(found).at(-3), "tools open: read_file");
@@ -111,10 +111,15 @@ test("triggerReport() says that a fork bounds nothing, and what a gate's own ski
     { tool: "read_file", open: "yes" },
     { tool: "list_files", open: "yes" },
     { tool: "write_file", open: "yes" },
-    { tool: "shell", open: "in part" },
+    { tool: "shell", open: "in part", only: "what the gate `user.forced[1]` guards" },
     { tool: "fetch_url", open: "no", by: "guard" },
   ]);
+  assertEquals(
+    reportLines(guard).find((line) => line.startsWith("tools open in part")),
+    "tools open in part: shell (what the gate `user.forced[1]` guards)",
+  );
   const reads = await report("/skill reads");
+  assertEquals(reads.tools[3], { tool: "shell", open: "in part", only: "calls of risk read" });
   assertEquals(reads.tools.map((t) => t.open), ["yes", "yes", "no", "in part", "no"]);
 });
 
@@ -203,4 +208,19 @@ test("triggerReport() foretells what a session does", async () => {
       message,
     );
   }
+});
+
+test("triggerReport() tells of the tools of servers and of skills as well", async () => {
+  site.put(
+    "policy.yaml",
+    `${policy}mcp_servers: {metrics: {command: [/bin/cat], tools: {query: read, drop: destructive}}}\n`,
+  );
+  const tool = { name: "ship", description: "d", input_schema: { type: "object" }, command: ["jq"] };
+  site.put(`${folder}/reads/tools.json`, JSON.stringify([tool]));
+  const found = (await report("/skill reads")).tools.slice(5);
+  assertEquals(found, [
+    { tool: "mcp.metrics.query", open: "yes" },
+    { tool: "mcp.metrics.drop", open: "no", by: "reads" },
+    { tool: "skill.reads.ship", open: "yes" },
+  ]);
 });
