@@ -9,6 +9,7 @@ import { attachedFiles } from "./skill_body.ts";
 import { bodyCap, type ScanLimits, scanSkills } from "./skill_dir.ts";
 import { hidesCharacters, parseSkillFile, type SkillFile } from "./skill_file.ts";
 import { placeIn } from "./text_place.ts";
+import { readToolsFile } from "./tools_file.ts";
 import { estimateTokens } from "../core/budget.ts";
 import { compareText } from "../core/collection.ts";
 import { isBelow } from "../core/path.ts";
@@ -53,7 +54,8 @@ export function lintSkills(paths: readonly string[]): SkillLint {
   const refused = new Set(
     problems.flatMap((p) => p.severity === "error" && p.at !== undefined ? [p.at.file] : []),
   );
-  return { files: files.size, loaded: [...files.keys()].filter((f) => !refused.has(f)).length, problems };
+  const loads = (file: string) => !refused.has(file) && !refused.has(join(dirname(file), "tools.json"));
+  return { files: files.size, loaded: [...files.keys()].filter(loads).length, problems };
 }
 
 /** Adds the SKILL.md files that the loader finds; what it says of everything else is returned. */
@@ -63,7 +65,7 @@ function findFiles(folder: string, files: Map<string, string>): readonly Problem
   return problems.flatMap(({ path, code, message, severity, about }): Problem[] => {
     if (about === "text" || about === "tools") files.set(path, basename(dirname(path)));
     // What is wrong with a text is found again, with its place.
-    return about === "text" ? [] : [{ code, severity, message, at: top(path) }];
+    return about === "text" || about === "tools" ? [] : [{ code, severity, message, at: top(path) }];
   });
 }
 
@@ -85,10 +87,19 @@ function lintFile(file: string, folderName: string): FileLint {
   const parsed = parseSkillFile(text, { file, folderName, places: true });
   const problems = [...faultsOf(parsed), ...credentials(text, file)];
   if (!parsed.ok) return { problems };
-  const source: Source = { file, folder: dirname(file), text, bodyStart: parsed.bodyStart };
+  const folder = dirname(file);
+  const tools = readToolsFile(folder, parsed.meta.name);
+  const own = tools?.ok === true ? tools.tools.map((t) => t.name) : [];
+  const source: Source = { file, folder, text, bodyStart: parsed.bodyStart, own };
   return {
     meta: parsed.meta,
-    problems: [...problems, ...lintMeta(parsed.meta, source), ...lintBody(source), ...lintFolder(source)],
+    problems: [
+      ...problems,
+      ...(tools?.ok === false ? [error("tools-json-invalid", `\`tools.json\` ${tools.says}`, tools.at)] : []),
+      ...lintMeta(parsed.meta, source),
+      ...lintBody(source),
+      ...lintFolder(source),
+    ],
   };
 }
 
@@ -97,6 +108,8 @@ type Source = {
   readonly folder: string;
   readonly text: string;
   readonly bodyStart: number;
+  /** Names of the command tools that it brings. */
+  readonly own: readonly string[];
 };
 
 function faultsOf(parsed: SkillFile): readonly Problem[] {
@@ -136,13 +149,16 @@ const unrelated = [
 const tooMany = 3;
 
 function lintMeta(meta: SkillMeta, source: Source): readonly Problem[] {
+  const { own } = source;
   const at = (field: RegExp) => placeOf(source, source.text.slice(0, source.bodyStart).search(field));
   const broad = meta.patterns.filter((p) => unrelated.filter((message) => p.test(message)).length >= tooMany);
   const unknown = (meta.allowedTools ?? []).filter((entry) =>
-    !isWildcardEntry(entry) && !isKnownTool(mapToolName(entry).tool)
+    !isWildcardEntry(entry) && !isKnown(entry, own)
   );
-  const missing = meta.requires.filter((entry) => !isKnownTool(mapToolName(entry).tool));
-  const bounded = meta.requires.filter((entry) => !missing.includes(entry) && !isAllowed(entry, meta));
+  const missing = meta.requires.filter((entry) => !isKnown(entry, own));
+  const bounded = meta.requires.filter((entry) =>
+    !missing.includes(entry) && !own.includes(entry) && !isAllowed(entry, meta)
+  );
   return [
     ...broad.map((p) =>
       warning(
@@ -181,8 +197,9 @@ function isAllowed(entry: string, meta: SkillMeta): boolean {
     meta.allowedTools?.some((allowed) => wildcard(mapToolName(allowed).tool, tool)) === true;
 }
 
-function isKnownTool(tool: string): boolean {
-  return builtinTools.includes(tool) || tool.startsWith("mcp.");
+function isKnown(entry: string, own: readonly string[]): boolean {
+  const { tool } = mapToolName(entry);
+  return own.includes(entry) || builtinTools.includes(tool) || tool.startsWith("mcp.");
 }
 
 function quoted(entries: readonly string[]): string {

@@ -139,6 +139,13 @@ test("lintSkills() says of a folder that is called like a file of skills that it
   assertEquals(findings(), [`${folder} 1:1 ~scan-limit`]);
 });
 
+test("lintSkills() knows the tools that a skill brings itself", () => {
+  put("a/SKILL.md", "---\nname: a\ndescription: d\nallowed-tools: Read ship\ntools: [ship, gone]\n---\nx");
+  const tool = { name: "ship", description: "d", input_schema: { type: "object" }, command: ["jq"] };
+  put("a/tools.json", JSON.stringify([tool]));
+  assertEquals(findings(), ["5:1 ~tools-missing"]);
+});
+
 test("lintSkills() goes through folders, and says what it could not read", () => {
   put("a/SKILL.md", `${head}x`);
   put("a/inner/SKILL.md", head);
@@ -159,9 +166,9 @@ test("lintSkills() goes through folders, and says what it could not read", () =>
     "bytes/SKILL.md 1:1 frontmatter-missing",
     "c/SKILL.md 1:1 ~duplicate-name",
     "c/SKILL.md 2:7 ~name-dir-mismatch",
-    "d/SKILL.md 1:1 tools-json-invalid",
     "d/SKILL.md 1:1 ~duplicate-name",
     "d/SKILL.md 2:7 ~name-dir-mismatch",
+    "d/tools.json 1:1 tools-json-invalid",
     "folder/SKILL.md 1:1 skill-not-a-file",
     "gone 1:1 ~link-broken",
   ]);
