@@ -2,6 +2,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
+import { isObject } from "../core/text.ts";
 import { authenticate, type Gatekeeper, refusedAtDoor } from "./admission.ts";
 import type { Answer, Call, Operation, Service, TextSchema } from "./operation.ts";
 import { type Occurrence, problemResponse } from "./problem.ts";
@@ -145,7 +146,10 @@ async function bodyOf(operation: Operation, request: Request): Promise<Body | Oc
   if (!read.ok) return { code: "bad-request", detail: "the body did not arrive whole" };
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(read.bytes);
-    return { value: text.trim() === "" ? {} : JSON.parse(text), hash: sha256(read.bytes) };
+    const value: unknown = text.trim() === "" ? {} : JSON.parse(text);
+    // An object's schema takes a list for one without members.
+    if (isObject(value)) return { value, hash: sha256(read.bytes) };
+    return { code: "bad-request", detail: "the body is JSON, but no object" };
   } catch {
     return { code: "bad-request", detail: "the body is no JSON in UTF-8" };
   }
