@@ -1,4 +1,4 @@
-// What lists and nested values need everywhere: an order of texts, equal items once, and how deep a value is.
+// What lists and nested values need everywhere: an order of texts, equal items once, answers kept, and how deep a value is.
 import type { Json } from "./message.ts";
 
 /** Order by UTF-16 units, the same on every machine. */
@@ -13,6 +13,21 @@ export function uniqueBy<T>(items: readonly T[], keyOf: (item: T) => string): T[
     const key = keyOf(item);
     return seen.has(key) ? false : (seen.add(key), true);
   });
+}
+
+const mostKept = 16;
+
+/** The same function, which keeps its last few answers: for long texts that are asked about several times in a row. */
+export function remembered<T extends object>(answer: (text: string) => T): (text: string) => T {
+  const kept = new Map<string, T>();
+  return (text) => {
+    const known = kept.get(text);
+    if (known !== undefined) return known;
+    const made = answer(text);
+    if (kept.size >= mostKept) kept.clear();
+    kept.set(text, made);
+    return made;
+  };
 }
 
 /** Whether more than `levels` objects and lists stand in each other. Never recurses deeper than that. */

@@ -103,16 +103,9 @@ export type Facts = {
 
 /** How a subject is named in causes; undefined for the call as a whole. */
 export function showSubject(subject: Subject): string | undefined {
-  switch (subject.kind) {
-    case "call":
-      return undefined;
-    case "part":
-      return showPart(subject.part);
-    case "path":
-      return subject.path.resolved ?? subject.path.written;
-    case "host":
-      return subject.host.host;
-  }
+  if (subject.kind === "part") return showPart(subject.part);
+  if (subject.kind === "path") return subject.path.resolved ?? subject.path.written;
+  return subject.kind === "host" ? subject.host.host : undefined;
 }
 
 function showPart({ mayRun, text }: Part): string {

@@ -111,19 +111,17 @@ function withRules(layers: readonly Layer[], added: readonly Rule[]): readonly L
   return [...layers, { name: "user", rules: added, defaults: {}, delegates: [] }];
 }
 
+const approved = {
+  id: "approved",
+  effect: "allow",
+  layer: "user",
+  at: { file: "", line: 1, col: 1 },
+} as const;
+
 // What a loader makes of the entry; a path without wildcards needs no expression.
 function compiled(rule: GrantRule, workspace: string): readonly Rule[] {
   const { tool, kind, text, box } = rule;
-  const base = {
-    id: "approved",
-    effect: "allow",
-    layer: "user",
-    at: { file: "", line: 1, col: 1 },
-    text: showGrantRule(rule),
-    tools: [tool],
-    workspace,
-    box: [box],
-  } as const;
+  const base = { ...approved, text: showGrantRule(rule), tools: [tool], workspace, box: [box] };
   switch (kind) {
     case "command": {
       const command = parseCommandPattern(text);

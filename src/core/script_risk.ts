@@ -1,6 +1,6 @@
 // What the small languages inside sed and awk arguments do: run commands or write files. What cannot be followed counts
 // as running something.
-import { uniqueBy } from "./collection.ts";
+import { remembered, uniqueBy } from "./collection.ts";
 import type { RiskyUse } from "./risky_options.ts";
 
 /** Uses of `w`, `W`, `e` commands and flags in the scripts of a sed command line. */
@@ -125,23 +125,8 @@ function scriptWords(
 }
 
 type Effect = Omit<RiskyUse, "at">;
-type Effects = (script: string) => readonly Effect[];
-
-const mostKept = 16;
 
 // One call is asked for the same scripts several times: for its risk, its options, its files and what it runs.
-function remembered(effects: Effects): Effects {
-  const kept = new Map<string, readonly Effect[]>();
-  return (script) => {
-    const known = kept.get(script);
-    if (known !== undefined) return known;
-    const found = effects(script);
-    if (kept.size >= mostKept) kept.clear();
-    kept.set(script, found);
-    return found;
-  };
-}
-
 const keptSedEffects = remembered(sedEffects);
 const keptAwkEffects = remembered(awkEffects);
 
@@ -291,7 +276,7 @@ function awkCode(program: string): string {
       while (i + 1 < program.length && program[i + 1] !== "\n") i++;
     } else if (c === '"' || (c === "/" && expects())) {
       const close = skipLiteral(program, i, c);
-      add(c === '"' ? '""' : "0");
+      add('""');
       i = close;
     } else add(c);
   }

@@ -1,6 +1,6 @@
 import { test } from "bun:test";
 import { assertEquals } from "@std/assert";
-import { compareText, deeperThan, uniqueBy } from "../../src/core/collection.ts";
+import { compareText, deeperThan, remembered, uniqueBy } from "../../src/core/collection.ts";
 
 test("compareText() orders by code units", () => {
   assertEquals(["b", "a", "B", "é", "a"].sort(compareText), ["B", "a", "a", "b", "é"]);
@@ -21,4 +21,12 @@ test("deeperThan() counts objects and lists", () => {
     [true, true],
     [true, true],
   ]);
+});
+
+test("remembered() asks once for each text while it is one of the last few", () => {
+  const asked: string[] = [];
+  const lengthOf = remembered((text) => (asked.push(text), { length: text.length }));
+  const texts = ["a", "bb", "a", ...Array.from({ length: 20 }, (_, i) => `${i}`), "a"];
+  assertEquals(texts.map((text) => lengthOf(text).length), texts.map((text) => text.length));
+  assertEquals(asked.filter((text) => /[ab]/.test(text)), ["a", "bb", "a"]);
 });

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { describe, test } from "bun:test";
-import { covering, isOperand, restricts, riskOf } from "../../src/core/covering.ts";
+import { covering, isGuess, isOperand, restricts, riskOf, saysAll } from "../../src/core/covering.ts";
 import type { Facts, Subject } from "../../src/core/facts.ts";
 import type { RuleEntry } from "../../src/load/policy_schema.ts";
 import { callOf, commandSubject, hostSubject, pathSubject } from "../support/calls.ts";
@@ -19,6 +19,7 @@ test("riskOf() is the subject's own, and that of the call where it has none", ()
     [callOf("read_file", [pathSubject("read_file", "/ws/a")], { risk: "network" }), "network"],
     [callOf("fetch_url", [hostSubject("a.b")], { risk: "network" }), "network"],
     [callOf("mcp.x", [call]), "execute"],
+    [callOf("shell", [commandSubject("rm -rf x", { level: "guessed" })], { risk: "read" }), "read"],
   ];
   for (const [facts, risk] of rows) assertEquals(riskOf(facts, facts.subjects[0]), risk);
 });
@@ -38,6 +39,38 @@ test("restricts() goes by the risk of the call or by that of the subject", () =>
   for (const [entry, want] of rows) assertEquals([entry, reached(entry)], [entry, want]);
 });
 
+test("isOperand() is what only rules that restrict speak of, isGuess() the words among them", () => {
+  const operand: Subject = { ...pathSubject("read_file", "/ws/a"), operand: true };
+  const rows: readonly (readonly [subject: Subject, operand: boolean, guess: boolean])[] = [
+    [call, false, false],
+    [commandSubject("ls"), false, false],
+    [commandSubject("ls", inner), false, false],
+    [commandSubject("ls", { level: "guessed" }), true, true],
+    [pathSubject("read_file", "/ws/a"), false, false],
+    [operand, true, false],
+  ];
+  for (const row of rows) {
+    const [subject] = row;
+    assertEquals([subject, isOperand(subject), isGuess(subject)], [...row]);
+  }
+});
+
+test("saysAll() is about the words as written", () => {
+  const rows: readonly (readonly [entry: RuleEntry, text: string, says: boolean])[] = [
+    ["shell(sudo ls)", "sudo ls", true],
+    ["shell(sudo ls)", "/usr/bin/sudo ls", false],
+    ["shell(sudo *)", "sudo ls", false],
+    ["shell", "sudo ls", false],
+  ];
+  for (const [entry, text, says] of rows) {
+    assertEquals([entry, text, saysAll(ruleOf(entry, "allow"), commandSubject(text).part)], [
+      entry,
+      text,
+      says,
+    ]);
+  }
+});
+
 describe("covering()", () => {
   const rows: readonly (readonly [
     name: string,
@@ -52,6 +85,12 @@ describe("covering()", () => {
       ["shell(sudo ls)", "shell(ls)", "shell(date)"],
       [commandSubject("ls", inner), commandSubject("sudo ls", wrapped), commandSubject("date")],
       [0, 2],
+    ],
+    [
+      "nothing inside where the command around is written otherwise",
+      ["shell(ls *)"],
+      [commandSubject("date", inner), commandSubject("/bin/ls -l")],
+      [],
     ],
     [
       "nothing inside where one command around is left open",

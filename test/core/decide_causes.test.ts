@@ -135,6 +135,20 @@ describe("effects of a call that runs the command of a skill's tool", () => {
       assertEquals(decide([layerOf("user", entries)], facts, standing).effect, effect as never);
     });
   }
+  const elsewhere: Subject = {
+    ...pathSubject("read_file", "/etc/x", { inWorkspace: false }),
+    operand: true,
+  };
+  const operands: readonly (readonly [name: string, entries: Entries, effect: string])[] = [
+    ["a path elsewhere, by name", { allow: ["mcp.x"] }, "allow"],
+    ["a path elsewhere, by a star", { allow: ["mcp.*"] }, "ask"],
+  ];
+  for (const [name, entries, effect] of operands) {
+    test(name, () => {
+      const facts = callOf("mcp.x", [call, command("cat /etc/x"), elsewhere]);
+      assertEquals(decide([layerOf("user", entries)], facts, standing).effect, effect as never);
+    });
+  }
 });
 
 describe("effects of what a command names and hides", () => {
@@ -343,6 +357,12 @@ test("only the strictest rules of a layer vote", () => {
   const layer = layerOf("user", { deny: ["mcp.x"], ask: ["mcp.*"], allow: ["mcp.x"] });
   const votes = votesBySubject([layer], callOf("mcp.x", [call]), standing)(call);
   assertEquals(votes.map((v) => v.by === "rule" ? v.rule : v.by), ["user.deny[1]"]);
+});
+
+test("a private address that is named has no cause but the rule that names it", () => {
+  const facts = callOf("fetch_url", [hostSubject("10.0.0.1", true)], { risk: "network" });
+  const causes = decide([layerOf("user", { allow: ["fetch_url(@private)"] })], facts, standing).causes;
+  assertEquals(causes.map((c) => c.by === "rule" ? [c.rule, c.effect] : c), [["user.allow[21]", "allow"]]);
 });
 
 test("causes of a call as a whole name no subject", () => {

@@ -17,6 +17,14 @@ test("showSubject() names the command, the file where it leads, the host; a call
     link,
     nowhere,
     hostSubject("example.com"),
+    commandSubject("git merge x", { level: "guessed", mayRun: "split" }),
   ];
-  assertEquals(subjects.map(showSubject), [undefined, "ls -l", "/ws/b", "./a", "example.com"]);
+  assertEquals(subjects.map(showSubject), [
+    undefined,
+    "ls -l",
+    "/ws/b",
+    "./a",
+    "example.com",
+    "`split` may run its words `git merge x`",
+  ]);
 });

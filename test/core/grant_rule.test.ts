@@ -18,7 +18,7 @@ import { matchesSubject } from "../../src/core/rule.ts";
 import { parseYaml } from "../../src/load/yaml.ts";
 import type { RuleEntry } from "../../src/load/policy_schema.ts";
 import { layerOf, ruleOf } from "../support/rules.ts";
-import { callOf } from "../support/calls.ts";
+import { callOf, pathSubject } from "../support/calls.ts";
 import { type Family, part, questionOf, tries } from "./decide_generators.ts";
 
 const root = "/ws";
@@ -403,7 +403,31 @@ describe("rulesAnswer()", () => {
       false,
     ],
   ];
+  const floor = { write: { effect: "ask", at: { file: "/m", line: 1, col: 1 } } } as const;
+  const out: GrantRule = { tool: "write_file", kind: "path", text: "/ws/out", box: "default" };
+  const files: readonly (readonly [string, Facts, Parameters<typeof rulesAnswer>[0], boolean])[] = [
+    ["for a file", file("write_file", "/ws/out"), [], true],
+    [
+      "for a protected file that is named",
+      {
+        ...callOf("write_file", [pathSubject("write_file", "/ws/out", { protectedBy: "out" })], {
+          risk: "write",
+        }),
+      },
+      [],
+      true,
+    ],
+    [
+      "not against the machine's default, with a user layer beside it",
+      { ...file("write_file", "/ws/out"), risk: "write" },
+      [layerOf("machine", {}, { defaults: floor }), layerOf("user", {})],
+      false,
+    ],
+  ];
   for (const [name, layers, answers] of rows) {
     test(name, () => assertEquals(rulesAnswer(layers, push, standing, rules), answers));
+  }
+  for (const [name, call, layers, answers] of files) {
+    test(name, () => assertEquals(rulesAnswer(layers, call, standing, [out]), answers));
   }
 });

@@ -108,6 +108,11 @@ const sed: readonly Row[] = [
   [["b"], [], []],
   [["=;d;D;g;G;h;H;l;L;n;N;p;P;q;Q;v;x;F;z"], [], []],
   [["K"], [[1, "a script that is not understood"]], []],
+  // An option without a name, and letters behind one that takes the rest of its word.
+  [["p", "--", "w a"], [], []],
+  [["p", "-le", "w a"], [], []],
+  // A bracket that nothing opens.
+  [["s/a/]/p;s/w q/y/"], [], []],
   [["1!G;h;$!d"], [], []],
   [["{p};w a"], [[1, "w", "a"]], [["write", "a", true]]],
   [["0~3w a"], [[1, "w", "a"]], [["write", "a", true]]],
@@ -157,6 +162,11 @@ const sed: readonly Row[] = [
 
 const awk: readonly Row[] = [
   [["{print}"], [], []],
+  [['BEGIN{systemx"id"}'], [], [["read", "id", false]]],
+  [['BEGIN{x="a"/2;system(c)/1}'], [[1, "system()"]], [["read", "a", false]]],
+  [['BEGIN{x="a"system(c)}'], [[1, "system()"]], [["read", "a", false]]],
+  [["print>f"], [[1, "print >"]], []],
+  [["{print\\\nx>f}"], [[1, "print >"]], []],
   [["-e", "{system(x)}", "f"], [[2, "system()"]], []],
   [["-F:", "system(x)"], [[2, "system()"]], []],
   [["-F", ":", "system(x)"], [[3, "system()"]], []],
