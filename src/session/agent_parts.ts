@@ -30,7 +30,7 @@ export async function makeAgent(frame: Frame, ground: Ground): Promise<Loaded<Ag
   const { settings, catalog } = ground;
   const { policy } = settings;
   const state = stateFolder(settings.surroundings);
-  const model = await makeModel(policy.model, {
+  const model = await makeModel(settings, {
     env: host.env,
     ...(options.script === undefined ? {} : { script: options.script }),
     ...(options.replies === undefined ? {} : { replies: options.replies }),

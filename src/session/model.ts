@@ -1,10 +1,12 @@
 // The one place where a provider is chosen, by what the policy says, never by what the environment holds.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { Model } from "../agent/ports.ts";
 import { choiceNames, chooseModel } from "../core/model_choice.ts";
-import type { ModelSettings } from "../core/policy.ts";
+import type { Policy } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
 import { messageOf } from "../core/thrown.ts";
+import { machineFolder, projectPolicy, type Surroundings, userFolder } from "../load/locate.ts";
 import type { ScriptReply } from "../provider/script.ts";
 import { fault } from "./fault.ts";
 import type { Settings } from "./settings.ts";
@@ -35,7 +37,11 @@ export function withChosenModel(settings: Settings, name: string | undefined): L
   return { ok: true, value: { ...settings, policy: { ...policy, model } }, problems: [] };
 }
 
-export async function makeModel(settings: ModelSettings, options: ModelOptions): Promise<Loaded<Model>> {
+export async function makeModel(
+  { policy, surroundings }: Pick<Settings, "policy" | "surroundings">,
+  options: ModelOptions,
+): Promise<Loaded<Model>> {
+  const settings = policy.model;
   if (options.replies !== undefined) {
     const { scriptModel } = await import("../provider/script.ts");
     return { ok: true, value: scriptModel(options.replies), problems: [] };
@@ -49,9 +55,7 @@ export async function makeModel(settings: ModelSettings, options: ModelOptions):
       "set model.script, or give --script FILE",
     );
   }
-  if (settings.name === "") {
-    return fault("no-model", "the policy names no model", "set model.name to the exact id of a model");
-  }
+  if (settings.name === "") return noModel(policy, surroundings);
   const [{ anthropicModel }, { keyReader }, { run }] = await Promise.all([
     import("../provider/anthropic.ts"),
     import("../provider/key.ts"),
@@ -64,6 +68,39 @@ export async function makeModel(settings: ModelSettings, options: ModelOptions):
     return value;
   };
   return { ok: true, value: anthropicModel(settings, { key }), problems: [] };
+}
+
+function noModel({ files, root }: Policy, surroundings: Surroundings): Loaded<never> {
+  const id = "the exact id of a model";
+  if (files.length > 0) return fault("no-model", "the policy names no model", `set model.name to ${id}`);
+  const user = join(userFolder(surroundings), "policy.yaml");
+  return fault(
+    "no-policy",
+    `no policy file was found, and so no model: ${
+      noPolicyFiles(root, surroundings)
+    }; what is built in holds: ` +
+      "reading is allowed, all else is asked, commands run in the sandbox",
+    `make one with \`mkdir -p ${word(dirname(user))} && printf 'version: 1\\nmodel: {name: MODEL}\\n' > ${
+      word(user)
+    }\`, ` +
+      `with ${id} for MODEL, or name one with --policy FILE; \`writ help policy\` shows more, \`writ demo\` needs none`,
+  );
+}
+
+function word(path: string): string {
+  return /^[\w/.@:-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}
+
+/** Where policy files were looked for, when there were none. */
+export function noPolicyFiles(root: string, surroundings: Surroundings): string {
+  const [machine, user] = [machineFolder(surroundings), userFolder(surroundings)].map((f) =>
+    join(f, "policy.yaml")
+  );
+  const project = projectPolicy(root);
+  const none = `there is neither \`${machine}\` nor \`${user}\`, nor a \`policy.d/*.yaml\` beside them`;
+  return existsSync(project)
+    ? `${none}, and \`${project}\` does not count, since the workspace is not trusted`
+    : `${none}, nor \`${project}\``;
 }
 
 async function scripted(file: string): Promise<Loaded<Model>> {

@@ -18,6 +18,7 @@ import { sandboxFault } from "../../session/boxes.ts";
 import { loadCatalog, unlisted } from "../../session/catalog.ts";
 import { findRoot, projectPolicy, realOr } from "../../load/locate.ts";
 import { inOrder } from "../../load/policy_merge.ts";
+import { noPolicyFiles } from "../../session/model.ts";
 import { doubts } from "../doubts.ts";
 import type { Output } from "../output.ts";
 import { reportProblems } from "../result.ts";
@@ -93,7 +94,10 @@ async function check(context: Context, files: readonly string[], options: Policy
     output.result(`${output.safe(`gate  ${gate.id}  ${label}  ${showPosition(gate.at)}  ${reason}`)}\n`);
   }
   for (const server of policy.mcpServers) output.result(`${output.safe(serverLine(server))}\n`);
-  if (policy.files.length === 0) output.result("ok  no policy files; the embedded values are in force\n");
+  if (policy.files.length === 0) {
+    const looked = noPolicyFiles(policy.root, settings.value.surroundings);
+    output.result(`${output.safe(`ok  no policy files: ${looked}; the embedded values are in force`)}\n`);
+  }
   return exitCodes.done;
 }
 
