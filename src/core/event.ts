@@ -52,6 +52,8 @@ export type SandboxFacts = {
   readonly probe?: "held" | "escaped" | "failed";
   /** Why no command can run. */
   readonly reason?: string;
+  /** Keys of the policy whose programs give a key: these run outside of every box. */
+  readonly outside?: readonly string[];
 };
 
 export type SessionFacts = {

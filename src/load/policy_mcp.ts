@@ -49,15 +49,6 @@ export function compileServers(settings: Settings, home: string): readonly McpSe
   return [...servers.values()].sort((a, b) => a.name < b.name ? -1 : 1);
 }
 
-/** The files whose content goes to servers. */
-export function secretFiles(servers: readonly McpServer[]): readonly string[] {
-  return servers.flatMap(({ reach }) =>
-    Object.values(reach.kind === "command" ? reach.env : reach.headers).flatMap((v) =>
-      "file" in v ? [v.file] : []
-    )
-  );
-}
-
 function compileServer(name: string, entry: Entry, file: PolicyFile, home: string): McpServer {
   const base = ["mcp_servers", name];
   const values = (written: Entry["env"]) => compileValues(written, file.path, home);

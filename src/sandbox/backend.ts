@@ -4,9 +4,9 @@ import { join } from "node:path";
 import process from "node:process";
 import { isWithin } from "../core/path.ts";
 import { messageOf } from "../core/thrown.ts";
-import { landlockAbi, oldestAbi } from "./landlock.ts";
+import { landlockAbi, oldestAbi, signalsAbi } from "./landlock.ts";
 import { keepInheritedFiles, openNative } from "./native.ts";
-import { machineOf } from "./seccomp.ts";
+import { type Machine, machineOf } from "./seccomp.ts";
 import { run } from "./subprocess.ts";
 import type { Walls } from "./walls.ts";
 
@@ -19,45 +19,100 @@ export type WallsWanted = {
   readonly writable: readonly string[];
 };
 export type WallsFound =
-  | { readonly ok: true; readonly walls: Walls }
-  /** Why there is none, and what to install or change. */
-  | { readonly ok: false; readonly message: string };
+  /** `passedOver`: why what would have been taken before is not. */
+  | {
+    readonly ok: true;
+    readonly walls: Walls;
+    readonly passedOver: readonly string[];
+    readonly remedy?: string;
+  }
+  /** Why there is none, and what to install or change: `remedy` is part of the message. */
+  | {
+    readonly ok: false;
+    readonly message: string;
+    readonly passedOver: readonly string[];
+    readonly remedy?: string;
+  };
 
 const programFolders = ["/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin", "/run/current-system/sw/bin"];
+const remedies = {
+  install: "install bubblewrap (`apt install bubblewrap`, `dnf install bubblewrap`, `apk add bubblewrap`)",
+  allow:
+    "let programs make namespaces of users (`sysctl kernel.unprivileged_userns_clone=1`, on Ubuntu also " +
+    "`sysctl kernel.apparmor_restrict_unprivileged_userns=0`; a container needs that right too)",
+} as const;
 
+/** Bubblewrap where it is wanted and installed: nothing has shown yet that it works. A trial of boxes by it shows that as well. */
+export async function likelyWalls(wanted: WallsWanted): Promise<Walls | undefined> {
+  const machine = machineOf(process.arch);
+  if (process.platform !== "linux" || machine === undefined || wanted.backend === "landlock") {
+    return undefined;
+  }
+  const bwrap = findBubblewrap(wanted.writable);
+  if (bwrap === undefined) return undefined;
+  await keepInheritedFiles();
+  return { backend: "bwrap", machine, bwrap, folder: wanted.folder };
+}
+
+/** What was tried and works, or why there is none. */
 export async function findWalls(wanted: WallsWanted): Promise<WallsFound> {
   const machine = machineOf(process.arch);
   if (process.platform !== "linux" || machine === undefined) {
-    return { ok: false, message: `this version has no sandbox for ${process.platform} on ${process.arch}` };
+    const message = `this version has no sandbox for ${process.platform} on ${process.arch}`;
+    return { ok: false, message, passedOver: [] };
   }
-  await keepInheritedFiles();
   const reasons: string[] = [];
-  if (wanted.backend !== "landlock") {
-    const bwrap = findBubblewrap(wanted.writable);
-    const fault = bwrap === undefined ? "it is not installed" : await bubblewrapFault(bwrap);
-    if (bwrap !== undefined && fault === undefined) {
-      return { ok: true, walls: { backend: "bwrap", machine, bwrap, folder: wanted.folder } };
-    }
+  const likely = await likelyWalls(wanted);
+  const remedy = likely?.backend === "bwrap" ? remedies.allow : remedies.install;
+  if (likely?.backend === "bwrap") {
+    const fault = await bubblewrapFault(likely.bwrap);
+    if (fault === undefined) return { ok: true, walls: likely, passedOver: [] };
     reasons.push(`bubblewrap: ${fault}`);
+  } else if (wanted.backend !== "landlock") {
+    reasons.push("bubblewrap: it is not installed");
   }
   if (wanted.backend !== "bwrap") {
-    try {
-      const abi = landlockAbi(await openNative(), machine);
-      if (abi >= oldestAbi) return { ok: true, walls: { backend: "landlock", abi, self: wanted.self } };
-      reasons.push(
-        abi === 0
-          ? "Landlock: the kernel does not offer it"
-          : `Landlock: the kernel has version ${abi}, and version ${oldestAbi} (Linux 6.2) is needed`,
-      );
-    } catch (error) {
-      reasons.push(`Landlock: ${messageOf(error)}`);
+    const fault = await landlockFault(machine);
+    if (typeof fault === "number") {
+      const walls: Walls = { backend: "landlock", abi: fault, self: wanted.self };
+      const better = wanted.backend === "landlock" ? {} : { remedy };
+      return { ok: true, walls, passedOver: reasons, ...better };
     }
+    reasons.push(`Landlock: ${fault}`);
   }
   return {
     ok: false,
-    message: `there is no sandbox on this machine (${reasons.join("; ")}); install bubblewrap ` +
-      "(`apt install bubblewrap`, `dnf install bubblewrap`, `apk add bubblewrap`)",
+    message: `there is no sandbox on this machine (${reasons.join("; ")}); ${remedy}`,
+    passedOver: reasons,
+    remedy,
   };
+}
+
+/** What boxes by these walls lack beside those by bubblewrap, in words. */
+export function lacksOf(walls: Walls): readonly string[] {
+  if (walls.backend === "bwrap") return [];
+  return [
+    ...(walls.abi < signalsAbi ? ["signals to other processes are not held back"] : []),
+    'a git folder is read-only as a whole: `git commit` needs a box with `mode: "off"`',
+    "a folder that holds something protected, such as the workspace's own, takes no new entries",
+    "without a network there are no sockets; terminals and shared memory there are none",
+    "modes, times, owners and attributes of files that you own are not held",
+    "a box cannot name sockets",
+  ];
+}
+
+/** The version, or what is wrong with it. */
+async function landlockFault(machine: Machine): Promise<number | string> {
+  try {
+    await keepInheritedFiles();
+    const abi = landlockAbi(await openNative(), machine);
+    if (abi >= oldestAbi) return abi;
+    return abi === 0
+      ? "the kernel does not offer it"
+      : `the kernel has version ${abi}, and version ${oldestAbi} (Linux 6.2) is needed`;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 function findBubblewrap(writable: readonly string[]): string | undefined {

@@ -10,7 +10,8 @@ import type { BoxPlan, Protected } from "../core/box_plan.ts";
 import type { SandboxFacts } from "../core/event.ts";
 import { absoluteGlob } from "../core/glob.ts";
 import { isWithin } from "../core/path.ts";
-import type { KeySource, Policy } from "../core/policy.ts";
+import type { Policy } from "../core/policy.ts";
+import { keyFiles, keyPrograms, keySources } from "../core/key_sources.ts";
 import { messageOf } from "../core/thrown.ts";
 import {
   gitFoldersOf,
@@ -21,8 +22,7 @@ import {
   stateFolder,
   userFolder,
 } from "../load/locate.ts";
-import { secretFiles } from "../load/policy_mcp.ts";
-import { findWalls, type WallsFound } from "../sandbox/backend.ts";
+import { findWalls, likelyWalls, type WallsWanted } from "../sandbox/backend.ts";
 import { childEnvironment, type Environment } from "../sandbox/environment.ts";
 import { toolFolders, toolVariables } from "../sandbox/machine_paths.ts";
 import { type BoxSite, planBox, planLook } from "../sandbox/plan_box.ts";
@@ -30,7 +30,6 @@ import { type PrivateHome, privateHome } from "../sandbox/private_home.ts";
 import { type Probe, probe } from "../sandbox/probe.ts";
 import { protectedPaths } from "../sandbox/protected_paths.ts";
 import { selfCommand } from "../sandbox/self.ts";
-import { run } from "../sandbox/subprocess.ts";
 import { boxWith, type Walls } from "../sandbox/walls.ts";
 import type { Settings } from "./settings.ts";
 
@@ -49,17 +48,16 @@ export type SessionBoxes = {
 };
 type BoxPlaces = Pick<Place, "shellRefused" | "boxes">;
 
-/** What this machine has. */
-function wallsFor({ policy, surroundings }: BoxesOf): Promise<WallsFound> {
-  const { backend } = policy.sandbox;
+/** What this machine may build boxes with. */
+export function wallsWanted({ policy, surroundings }: BoxesOf): WallsWanted {
   const folder = join(stateFolder(surroundings), "filters");
-  return findWalls({ backend, folder, self: selfCommand(), writable: [policy.root] });
+  return { backend: policy.sandbox.backend, folder, self: selfCommand(), writable: [policy.root] };
 }
 
 /** Why no command can run here, and what to do; undefined where one can, as far as a look shows. */
 export async function sandboxFault(settings: BoxesOf): Promise<string | undefined> {
   if (settings.policy.sandbox.mode === "off") return undefined;
-  const found = await wallsFor(settings);
+  const found = await findWalls(wallsWanted(settings));
   return found.ok ? undefined : refusal(found.message);
 }
 
@@ -75,55 +73,47 @@ export function isSameGround({ policy: a }: BoxesOf, { policy: b }: BoxesOf): bo
 /** Looks for walls and tries them. Never rejects: where there are none, every command is refused and says why. */
 export async function openBoxes(settings: BoxesOf): Promise<SessionBoxes> {
   if (settings.policy.sandbox.mode === "off") return withoutBoxes();
-  const found = await wallsFor(settings);
-  if (!found.ok) {
-    return refusedBoxes({ mode: "required", backend: "none", reason: found.message }, refusal(found.message));
-  }
-  const { walls } = found;
-  const { backend } = walls;
+  const programs = keyPrograms(keySources(settings.policy));
+  const outside = programs.length === 0 ? {} : { outside: programs };
   let ground: Ground;
   try {
     ground = groundOf(settings);
   } catch (error) {
     const reason = `no private home or folder for temporary files can be made (${messageOf(error)})`;
-    return refusedBoxes({ mode: "required", backend, reason }, reason);
+    return refusedBoxes({ mode: "required", backend: "none", reason, ...outside }, reason);
   }
-  const tried = await tryOut(walls, settings, ground);
-  const reason = tried.failure === undefined
-    ? tried.holes.length === 0
-      ? undefined
-      : `a trial command got out of the sandbox: ${tried.holes.join(", ")}`
-    : `a trial command could not be run in the sandbox: ${tried.failure}`;
-  if (reason !== undefined) {
-    ground.close();
-    const probe = tried.failure === undefined ? "escaped" : "failed";
-    return refusedBoxes({ mode: "required", backend, probe, reason }, refusal(reason));
+  const { walls, facts } = await tryWalls(settings, ground);
+  if (walls !== undefined && facts.reason === undefined) {
+    return boxesWith(walls, ground, { mode: "required", ...facts, ...outside });
   }
-  return boxesWith(walls, ground, { mode: "required", backend, probe: "held" });
+  ground.close();
+  return refusedBoxes({ mode: "required", ...facts, ...outside }, refusal(facts.reason ?? ""));
 }
 
-/** For people: what holds commands here, and whether it was seen to hold. */
-export async function sandboxReport(settings: BoxesOf): Promise<readonly string[]> {
-  const boxes = await openBoxes(settings);
-  boxes.close();
-  const { facts } = boxes;
-  if (facts === "off") return ["sandbox: off, by the policy; commands run as you"];
-  const found = await wallsFor(settings);
-  const what = !found.ok
-    ? "none"
-    : found.walls.backend === "landlock"
-    ? `Landlock, version ${found.walls.abi}`
-    : await bubblewrapVersion(found.walls.bwrap);
-  return [
-    `sandbox: ${what}`,
-    ...(facts.probe === undefined ? [] : [`a hostile command in the default box: ${facts.probe}`]),
-    ...(facts.reason === undefined ? [] : [facts.reason]),
-  ];
+type Tried = { readonly walls?: Walls; readonly facts: Pick<SandboxFacts, "backend" | "probe" | "reason"> };
+
+async function tryWalls(settings: BoxesOf, ground: Ground): Promise<Tried> {
+  const wanted = wallsWanted(settings);
+  const likely = await likelyWalls(wanted);
+  const first = likely === undefined ? undefined : await tryOut(likely, settings, ground);
+  if (likely !== undefined && first !== undefined && first.failure === undefined) {
+    return judged(likely, first);
+  }
+  // It may be there and be of no use, and then another one counts; what is wrong with it is said by its own trial.
+  const found = await findWalls(wanted);
+  if (!found.ok) return { facts: { backend: "none", reason: found.message } };
+  return judged(found.walls, await tryOut(found.walls, settings, ground));
 }
 
-async function bubblewrapVersion(bwrap: string): Promise<string> {
-  const asked = await run([bwrap, "--version"], { cwd: "/", env: {}, timeoutMs: 5000, maxOutput: 200 });
-  return `${asked.stdout.trim() || "bubblewrap"} (${bwrap})`;
+function judged(walls: Walls, { holes, failure }: Probe): Tried {
+  const { backend } = walls;
+  if (failure !== undefined) {
+    const reason = `a trial command could not be run in the sandbox: ${failure}`;
+    return { walls, facts: { backend, probe: "failed", reason } };
+  }
+  if (holes.length === 0) return { walls, facts: { backend, probe: "held" } };
+  const reason = `a trial command got out of the sandbox: ${holes.join(", ")}`;
+  return { walls, facts: { backend, probe: "escaped", reason } };
 }
 
 type Ground = {
@@ -344,9 +334,6 @@ function toolsOf({ policy, surroundings }: BoxesOf, { tools }: Ground): readonly
 
 function siteOf(settings: BoxesOf, ground: Ground, protect: readonly Protected[]): BoxSite {
   const { policy, surroundings } = settings;
-  const { model, skills, audit } = policy;
-  const sources = [model.apiKey, ...skills.secrets.map((s) => s.source), audit.key];
-  const keys = sources.flatMap((source) => source === undefined ? [] : fileOf(source));
   return {
     root: policy.root,
     home: realOr(surroundings.home),
@@ -360,17 +347,12 @@ function siteOf(settings: BoxesOf, ground: Ground, protect: readonly Protected[]
       userFolder(surroundings),
       machineFolder(surroundings),
       sessionsFolder(surroundings, policy.auditDir),
-      ...keys,
-      ...secretFiles(policy.mcpServers),
+      ...keyFiles(keySources(policy)),
     ],
     protect,
     limits: policy.sandbox.limits,
     env: surroundings.env,
   };
-}
-
-function fileOf(source: KeySource): readonly string[] {
-  return "file" in source ? [source.file] : [];
 }
 
 // The folder that all worktrees share holds that of each; what lies in the workspace is there with it.
