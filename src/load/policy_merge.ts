@@ -14,6 +14,7 @@ import { realOr, resolvePath } from "./locate.ts";
 import { lazyPattern } from "./pattern.ts";
 import { mergeAudit } from "./policy_audit.ts";
 import type { PolicyFile } from "./policy_file.ts";
+import { unreachableEvidence } from "./gate_evidence.ts";
 import { compileForced, type ForcedParts, unreachableVerdicts } from "./policy_forced.ts";
 import { compileServers } from "./policy_mcp.ts";
 import { namedPaths } from "./policy_paths.ts";
@@ -82,8 +83,10 @@ export function mergePolicy(input: MergeInput): MergeResult {
   });
   const { layers, examples } = compileLayers(settings, contextOf);
   const forced = compileForced(settings, contextOf);
+  const tools = mergeTools(settings);
   settings.problems.push(
     ...unreachableVerdicts(forced.gates, layers, input.root),
+    ...unreachableEvidence(forced.gates, { layers, root: input.root, enabled: tools.enabled }),
     ...duplicateIds(layers, forced.gates),
     ...undelegated(layers),
   );
@@ -111,7 +114,7 @@ export function mergePolicy(input: MergeInput): MergeResult {
     trust: trustSetting(settings),
     sandbox,
     shellEnv: mergeEnv(settings),
-    tools: mergeTools(settings),
+    tools,
     mcpServers,
     askTimeoutMs: leastOf(settings, "permissions.ask_timeout", "5m", milliseconds) ?? 0,
     redact: mergeRedact(settings),

@@ -107,12 +107,15 @@ function startsWith(path: YamlPath, start: YamlPath): boolean {
   return start.every((step, i) => step === path[i]);
 }
 
+const judging = ["allow", "ask", "delegate", "default"].map((key) => ["permissions", key]);
+
 // What each kind of problem may be a consequence of.
 const causes: { readonly [code: string]: readonly YamlPath[] } = {
   "unknown-set": [["permissions", "sets"]],
   "wrong-set": [["permissions", "sets"]],
   "not-delegated": [["permissions", "delegate"]],
-  "gate-unreachable": ["allow", "ask", "delegate", "default"].map((key) => ["permissions", key]),
+  "gate-unreachable": judging,
+  "evidence-unreachable": [...judging, ["tools", "enabled"]],
   "example-fails": [["permissions", "risky_options"]],
   "forced-skill-missing": [["skills", "sources"]],
   "unknown-skill": [["skills", "sources"]],
