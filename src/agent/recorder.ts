@@ -55,7 +55,17 @@ export function createRecorder(parts: RecorderParts): Recorder {
   };
 }
 
+/** What is said of a session while a turn may run, and is no part of that turn. */
+const besideTurns: ReadonlySet<EventType> = new Set<EventType>([
+  "turn.submitted",
+  "turn.dropped",
+  "session.described",
+  "session.closed",
+  "request.done",
+]);
+
 function turnOf(state: SessionState, type: EventType): number | undefined {
+  if (besideTurns.has(type)) return undefined;
   if (type === "user.message") return state.turn.number + 1;
   return state.turn.open ? state.turn.number : undefined;
 }

@@ -43,6 +43,10 @@ export type TurnInput = {
   /** Skills asked for beside the message (`--skill`), and those that the message itself names. */
   readonly skills: readonly Requested[];
   readonly signal: AbortSignal;
+  /** Seq of its `turn.submitted`. */
+  readonly submitted?: number;
+  /** What was said to the turn since it was asked last, taken away from where it waits. */
+  readonly steered?: () => readonly EventData["user.steered"][];
 };
 
 /** Never throws: every fault of the outside world is a stop reason. The log holds a whole turn when it returns. */
@@ -61,10 +65,14 @@ export async function runTurn(agent: Agent, input: TurnInput): Promise<TurnEnd> 
       stop: "audit_error",
       message: "the log could not be written within this turn",
     });
-    agent.recorder.emit("user.message", { content: input.message, actor: input.actor });
+    agent.recorder.emit("user.message", {
+      content: input.message,
+      actor: input.actor,
+      ...(input.submitted === undefined ? {} : { submitted: input.submitted }),
+    });
     await agent.recorder.sync();
     const fork = (request: ForkRequest) => runFork(agent, frame, request, loop);
-    stop = await activateFor(agent, input, fork) ?? await iterate(agent, frame);
+    stop = await activateFor(agent, input, fork) ?? await iterate(agent, frame, input.steered);
   } catch (error) {
     stop = frame.stopOf(error);
   } finally {
@@ -78,7 +86,16 @@ export async function runTurn(agent: Agent, input: TurnInput): Promise<TurnEnd> 
   return { ...rest, text: "", usage: noUsage, denied: [] };
 }
 
-async function iterate(agent: Agent, frame: TurnFrame): Promise<Stop> {
+async function iterate(
+  agent: Agent,
+  frame: TurnFrame,
+  steered: TurnInput["steered"] = () => [],
+): Promise<Stop> {
+  const takeSteered = () => {
+    const said = steered();
+    for (const data of said) agent.recorder.emit("user.steered", data);
+    return said.length > 0;
+  };
   const either = frame.signal;
   const repeats = repeatWatch();
   const finish = finishGuard(agent, either);
@@ -87,6 +104,7 @@ async function iterate(agent: Agent, frame: TurnFrame): Promise<Stop> {
   let full = 0;
   for (let iteration = 1;; iteration++) {
     either.throwIfAborted();
+    takeSteered();
     await runGateForks(agent, fork);
     const used = spentStop(agent) ?? deniedInFork(agent);
     if (used !== undefined) return used;
@@ -109,7 +127,7 @@ async function iterate(agent: Agent, frame: TurnFrame): Promise<Stop> {
     if (over !== undefined) return over;
     if (reply.stop === "refusal") return { stop: "refusal", message: "the model refused to answer" };
     if (calls.length === 0) {
-      if (reply.stop === "context_full") continue;
+      if (reply.stop === "context_full" || takeSteered()) continue;
       if (reply.stop === "max_tokens") {
         return limitStop("max_output_tokens", model.maxOutputTokens, model.maxOutputTokens);
       }
@@ -122,7 +140,7 @@ async function iterate(agent: Agent, frame: TurnFrame): Promise<Stop> {
   }
 }
 
-const loop: Loop = { iterate, endTurn };
+const loop: Loop = { iterate: (agent, frame) => iterate(agent, frame), endTurn };
 
 // A call that was denied in a fork ends the turn around it as one of its own would.
 function deniedInFork(agent: Agent): Stop | undefined {
@@ -195,7 +213,22 @@ function answerOf(state: SessionState): string {
  */
 export async function closeLeftOpen(agent: Pick<Agent, "recorder" | "forks">, stop: Stop): Promise<void> {
   await closeForks(agent, closeTurn);
-  if (agent.recorder.state.turn.open) await closeTurn(agent, stop);
+  const { recorder } = agent;
+  if (!recorder.state.turn.open) return;
+  for (const { id, tool, asked } of recorder.state.turn.awaiting) {
+    if (asked === undefined) continue;
+    recorder.emit("permission.resolved", {
+      call: id,
+      tool,
+      risk: asked,
+      effect: "deny",
+      causes: [],
+      answer: { by: "restart" },
+      decision: "deny",
+      reason: "the process ended before it was decided",
+    });
+  }
+  await closeTurn(agent, stop);
 }
 
 /** Records the limit if one was reached; gives every open call a result, every open skill an end, and the turn its last event. */

@@ -36,7 +36,8 @@ export type Denial = {
 };
 
 export type Answer = {
-  readonly by: "user" | "grant" | "non_interactive" | "timeout" | "script" | "changed";
+  /** `restart`: the process ended before there was an answer. */
+  readonly by: "user" | "grant" | "non_interactive" | "timeout" | "script" | "changed" | "restart";
   readonly actor?: string;
   /** `always`: the rule was added to the user's own policy. */
   readonly scope?: "once" | "session" | "always";
@@ -71,6 +72,25 @@ export type SessionFacts = {
   readonly actor: string;
   /** Of a fork: the session that it belongs to, the hash of the `fork.started` there, and the skill that it runs. */
   readonly parent?: { readonly session: string; readonly hash: string; readonly skill: string };
+  /** Of one that a server holds. */
+  readonly served?: ServedFacts;
+};
+
+/** A request that is carried out once, however often it comes; known again by these for a day. */
+export type RequestKey = { readonly scope: string; readonly key: string; readonly bodyHash: string };
+
+export type ServedFacts = {
+  /** Name of the caller that made it. */
+  readonly owner: string;
+  readonly title?: string;
+  readonly profile?: string;
+  readonly labels?: { readonly [name: string]: string };
+  readonly metadata?: { readonly [name: string]: Json };
+  /** The choice of model that it was made with. */
+  readonly choice?: string;
+  /** The workspace was made for it and goes with it. */
+  readonly ownWorkspace?: true;
+  readonly request?: RequestKey;
 };
 
 /** What a call in a fork did to the gates of the session that the fork belongs to. */
@@ -106,7 +126,27 @@ export type EventData = {
     readonly text: string;
   };
   "skill.omitted": { readonly name: string; readonly reason: string };
-  "user.message": { readonly content: string; readonly actor: string };
+  "user.message": {
+    readonly content: string;
+    readonly actor: string;
+    /** Seq of the `turn.submitted` that it comes from. */
+    readonly submitted?: number;
+  };
+  /** Said to a turn that runs; shown with the next request. */
+  "user.steered": { readonly content: string; readonly actor: string };
+  /** A turn that was asked for; it begins with the `user.message` that names it. */
+  "turn.submitted": { readonly actor: string; readonly request?: RequestKey };
+  /** One that was asked for will not begin. */
+  "turn.dropped": {
+    readonly submitted: number;
+    readonly reason: "cancelled" | "shutdown" | "restart" | "failed";
+    readonly message?: string;
+  };
+  "session.described": Pick<ServedFacts, "title" | "metadata">;
+  /** Nothing follows. */
+  "session.closed": { readonly actor: string };
+  /** A request that changed the session was carried out; `of`: seq of the event that tells what came of it. */
+  "request.done": { readonly request: RequestKey; readonly of: number };
   "skill.loaded": {
     readonly name: string;
     readonly version?: string;

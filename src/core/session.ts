@@ -15,6 +15,7 @@ import { renderEnvironment, renderHeldBack } from "./prompt.ts";
 import { interruptedText, type Placed, type ResultEntry, withMarkers, withoutForce } from "./transcript.ts";
 import { neutralText } from "./text.ts";
 import { addUsage, noUsage, type Usage } from "./message.ts";
+import type { Risk } from "./decision.ts";
 
 export type ActiveSkill = {
   readonly name: string;
@@ -43,7 +44,13 @@ export type TurnState = {
   /** Gates that have refused something since the newest request. */
   readonly blocked: readonly EventData["gate.blocked"][];
   /** Calls of the newest reply that have no result yet, in call order. */
-  readonly awaiting: readonly { readonly id: string; readonly tool: string; readonly started: boolean }[];
+  readonly awaiting: readonly {
+    readonly id: string;
+    readonly tool: string;
+    readonly started: boolean;
+    /** Its risk, while it is not decided whether it may run. */
+    readonly asked?: Risk;
+  }[];
   readonly usage: Usage;
   /** In USD; absent while no reply had a price. */
   readonly costUsd?: number;
@@ -134,6 +141,12 @@ export function reduce(state: SessionState, event: Event): SessionState {
       return { ...next, catalogNews: withNews(state.catalogNews, event.data.text) };
     case "user.message":
       return startTurn(next, event.data.content, event.seq);
+    case "user.steered": {
+      const said: Placed = { kind: "user", seq: event.seq, text: event.data.content };
+      return { ...next, transcript: [...state.transcript, said] };
+    }
+    case "session.described":
+      return describe(next, event.data);
     case "skill.loaded":
       return loadSkill(next, event.data, event.seq);
     case "skill.unloaded":
@@ -159,8 +172,14 @@ export function reduce(state: SessionState, event: Event): SessionState {
       };
     case "model.completed":
       return modelCompleted(next, event.data, event.seq);
+    case "permission.requested":
+      return withAsked(next, event.data.call, event.data.risk);
     case "permission.resolved":
-      return { ...next, turn: { ...state.turn, denied: withDenial(state.turn.denied, event.data) } };
+      return withAsked(
+        { ...next, turn: { ...state.turn, denied: withDenial(state.turn.denied, event.data) } },
+        event.data.call,
+        undefined,
+      );
     case "tool.started":
       return toolStarted(next, event.data, event.seq);
     case "tool.completed":
@@ -201,16 +220,27 @@ export function reduce(state: SessionState, event: Event): SessionState {
     case "model.delta":
     case "model.tool_call_requested":
     case "model.failed":
-    case "permission.requested":
     case "limit.reached":
+    case "turn.submitted":
+    case "turn.dropped":
+    case "session.closed":
+    case "request.done":
       return next;
   }
+}
+
+function describe(state: SessionState, data: EventData["session.described"]): SessionState {
+  const { facts } = state;
+  if (facts?.served === undefined) return state;
+  return { ...state, facts: { ...facts, served: { ...facts.served, ...data } } };
 }
 
 // Another model counts otherwise.
 function resume(state: SessionState, facts: SessionFacts): SessionState {
   const same = facts.provider === state.facts?.provider && facts.model === state.facts?.model;
-  return { ...withoutNews(state), facts, calibration: same ? state.calibration : uncalibrated };
+  const { served } = state.facts ?? {};
+  const kept = served === undefined ? facts : { ...facts, served };
+  return { ...withoutNews(state), facts: kept, calibration: same ? state.calibration : uncalibrated };
 }
 
 function startTurn(state: SessionState, content: string, seq: number): SessionState {
@@ -368,6 +398,14 @@ function withDenial(denied: readonly Denial[], data: EventData["permission.resol
   const by = data.answer?.by;
   const unanswered = data.effect === "ask" && (by === "non_interactive" || by === "timeout");
   return [...denied, { call: data.call, tool: data.tool, reason: data.reason, unanswered }];
+}
+
+function withAsked(state: SessionState, call: string, asked: Risk | undefined): SessionState {
+  const awaiting = state.turn.awaiting.map(({ asked: before, ...c }) => {
+    const risk = c.id === call ? asked : before;
+    return risk === undefined ? c : { ...c, asked: risk };
+  });
+  return { ...state, turn: { ...state.turn, awaiting } };
 }
 
 function toolStarted(state: SessionState, data: EventData["tool.started"], seq: number): SessionState {

@@ -39,6 +39,7 @@ export function factsOf(
     sandbox: options.fixed === undefined ? boxes.facts : policy.sandbox.mode,
     trust: settings.trusted ? "trusted" : "untrusted",
     actor: userOf(host, options),
+    ...(options.served === undefined ? {} : { served: options.served }),
   };
 }
 

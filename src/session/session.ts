@@ -4,7 +4,7 @@ import type { Agent } from "../agent/agent.ts";
 import type { AnswerKeeper, Approver, Clock, Network } from "../agent/ports.ts";
 import type { Recorder } from "../agent/recorder.ts";
 import type { Requested } from "../agent/triggers.ts";
-import type { Event } from "../core/event.ts";
+import type { Event, ServedFacts } from "../core/event.ts";
 import type { Mode } from "../core/facts.ts";
 import type { ModelSettings } from "../core/policy.ts";
 import type { Problem } from "../core/problem.ts";
@@ -31,6 +31,8 @@ export type SessionOptions = {
   /** Replies that are read already, in the place of a model. */
   readonly replies?: readonly ScriptReply[];
   readonly resume?: string;
+  /** What a server says of a new session. */
+  readonly served?: ServedFacts;
   readonly continue?: boolean;
   /** For runs whose log must be the same everywhere. */
   readonly fixed?: {

@@ -342,6 +342,17 @@ describe("reduce()", () => {
           awaiting,
           before.turn.awaiting.map((c) => c.id === event.data.call ? { ...c, started: true } : c),
         );
+      } else if (event.type === "permission.requested") {
+        const { call, risk } = event.data;
+        assertEquals(awaiting, before.turn.awaiting.map((c) => c.id === call ? { ...c, asked: risk } : c));
+      } else if (event.type === "permission.resolved") {
+        const { call } = event.data;
+        assertEquals(
+          awaiting,
+          before.turn.awaiting.map(({ asked, ...c }) =>
+            c.id === call || asked === undefined ? c : { ...c, asked }
+          ),
+        );
       } else {
         assertEquals(awaiting, before.turn.awaiting);
       }
@@ -358,7 +369,7 @@ describe("reduce()", () => {
       "tool.interrupted",
     ]);
     const seen = [...passages(played)].filter(([, event]) => changes.has(event.type)).map(([, , after]) => ({
-      open: after.turn.awaiting,
+      open: after.turn.awaiting.map(({ asked: _, ...c }) => c),
       active: after.active.map((s) => s.name),
     }));
     assertEquals(seen, played.accounts);
