@@ -1,4 +1,5 @@
 // Figures of the host and of this face in the text format of Prometheus. Loaded only when somebody asks.
+import process from "node:process";
 import type { Figure } from "../server/host.ts";
 import type { Service } from "./operation.ts";
 

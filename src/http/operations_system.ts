@@ -2,6 +2,7 @@
 import * as v from "valibot";
 import { type Operation, operation, postRate } from "./operation.ts";
 
+const parts = ["policy", "skills", "store", "model"] as const;
 const drainState = v.object({ draining: v.boolean(), runningTurns: v.number() });
 
 export const systemOperations: readonly Operation[] = [
@@ -18,7 +19,8 @@ export const systemOperations: readonly Operation[] = [
     id: "ready",
     method: "GET",
     path: "/readyz",
-    summary: "whether new work would be taken",
+    summary: "whether new work would be taken; parts that the query names are looked at alone",
+    query: v.strictObject(v.entriesFromList(parts, v.exactOptional(v.string()))),
     answers: {
       200: {
         about: "it would",
@@ -26,8 +28,7 @@ export const systemOperations: readonly Operation[] = [
       },
     },
     problems: ["not-ready", "draining"],
-    async run({ service: { host } }) {
-      // Details are for those who have a token: a probe has none.
+    async run({ service: { host }, query }) {
       if (host.draining()) return { refused: { code: "draining", detail: "the server is going down" } };
       const { ready, components } = await host.ready();
       if (ready) return { status: 200, value: { status: "ready", components } };

@@ -19,6 +19,8 @@ export type ServerParts = {
   readonly tokens: Tokens;
   readonly version: string;
   readonly onFault: (error: unknown, requestId: string) => void;
+  /** Files of pages, by path; they need no token. */
+  readonly assets?: (path: string) => Response | undefined;
 };
 
 export type Server = {
@@ -86,6 +88,7 @@ export async function startServer(parts: ServerParts): Promise<Server | { readon
     },
     rates: createRates(now),
     onFault: parts.onFault,
+    ...(parts.assets === undefined ? {} : { assets: parts.assets }),
   });
   return { shown: showAddress(address, listening.port), port: listening.port, goDown, down: ended };
 }

@@ -210,6 +210,22 @@ describe("idempotency keys", () => {
   }
 });
 
+describe("readiness", () => {
+  const rows: readonly { readonly query: string; readonly status: number; readonly components: unknown }[] = [
+    { query: "", status: 503, components: { policy: "ok", store: "failed" } },
+    { query: "?policy", status: 200, components: { policy: "ok" } },
+    { query: "?store&policy", status: 503, components: { policy: "ok", store: "failed" } },
+  ];
+  for (const { query, status, components } of rows) {
+    test(`of ${query || "all parts"} tells no details`, () =>
+      withFace(async (face) => {
+        face.host.isReady = false;
+        const { status: found, body } = await face.json("GET", `/readyz${query}`, { token: null });
+        assertEquals([found, (body as { components: unknown }).components], [status, components]);
+      }));
+  }
+});
+
 test("a request id is given back where it is one, else made", () =>
   withFace(async (face) => {
     const ids: (string | null)[] = [];
