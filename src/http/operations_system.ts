@@ -30,11 +30,14 @@ export const systemOperations: readonly Operation[] = [
     problems: ["not-ready", "draining"],
     async run({ service: { host }, query }) {
       if (host.draining()) return { refused: { code: "draining", detail: "the server is going down" } };
-      const { ready, components } = await host.ready();
-      if (ready) return { status: 200, value: { status: "ready", components } };
-      const states = Object.entries(components).map((
-        [name, state],
-      ) => [name, state === "ok" ? "ok" : "failed"]);
+      const asked = Object.keys(query);
+      const all = Object.entries((await host.ready()).components);
+      const components = asked.length === 0 ? all : all.filter(([name]) => asked.includes(name));
+      if (components.every(([, state]) => state === "ok")) {
+        return { status: 200, value: { status: "ready", components: Object.fromEntries(components) } };
+      }
+      // What is wrong in detail is for those who have a token: a probe has none.
+      const states = components.map(([name, state]) => [name, state === "ok" ? "ok" : "failed"]);
       return {
         refused: {
           code: "not-ready",
