@@ -206,7 +206,7 @@ export function boundedText(gates: readonly string[], by: readonly Bounding[]): 
     case "policy":
       return `${start} The policy keeps it in force for the whole session: say so, and stop trying. ${mend}`;
     case "fork":
-      return `${start} It lasts as long as this fork: say which call is missing and end, so that the conversation around it makes it.`;
+      return `${start} It lasts as long as this fork: say which call is missing and end, so that the conversation around it makes it. ${mend}`;
     case "session": {
       const clear = by.filter((b) => b.lasts === "session").map((b) => `\`/skill clear ${b.skill}\``).join(
         " and ",
