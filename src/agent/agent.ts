@@ -7,6 +7,7 @@ import type { Shown } from "../core/listing.ts";
 import type { Grant } from "../core/grant.ts";
 import type { Args, InputSchema } from "../core/message.ts";
 import type { Policy } from "../core/policy.ts";
+import type { SessionState } from "../core/session.ts";
 import type { Skill, SkillBody, SkillMeta } from "../core/skill.ts";
 import type { Mode } from "../core/facts.ts";
 import type {
@@ -25,9 +26,10 @@ import type { Recorder } from "./recorder.ts";
 export type Agent = {
   readonly policy: Policy;
   readonly catalog: Catalog;
-  /** What the model sees of the catalog; when skills were left out, it is offered find_skill. */
-  readonly shown: Shown;
-  readonly stable: StableText;
+  /** Stays the same from request to request; only a compaction exchanges it. */
+  readonly preface: { now: Preface };
+  /** As files are now and these skills were used; `before` is what the model was given. */
+  makePreface(recent: SessionState["recent"], before: Preface): Preface;
   readonly recorder: Recorder;
   /** The session that this one is a fork of. */
   readonly parent?: Agent;
@@ -64,6 +66,13 @@ export type Agent = {
   readonly seen: Map<string, string>;
   /** What was last read of each skill, for when a later read fails. */
   readonly lastBodies: Map<string, ReadSkill>;
+};
+
+/** What stands before the conversation. */
+export type Preface = {
+  readonly stable: StableText;
+  /** What the model sees of the catalog by it; when skills were left out, it is offered find_skill. */
+  readonly shown: Shown;
 };
 
 /** Where forks are recorded: each in a log of its own, beside that of the session. */

@@ -8,8 +8,9 @@ import { contextRoom, corrected } from "../core/budget.ts";
 import { type CompactionPlan, compactTranscript, entryTokens, planCompaction } from "../core/compaction.ts";
 import { buildContext, type ContextReport } from "../core/context.ts";
 import type { EventData, Tokens } from "../core/event.ts";
+import { omissions } from "../core/listing.ts";
 import type { ModelRequest } from "../core/message.ts";
-import type { SessionState } from "../core/session.ts";
+import { type SessionState, withoutNews } from "../core/session.ts";
 import { summaryOf, summaryRequest } from "../core/summary.ts";
 
 export type Built = { readonly request: ModelRequest; readonly report: ContextReport };
@@ -19,7 +20,7 @@ export function contextOf(agent: Agent, state: SessionState = agent.recorder.sta
   const { model } = agent.policy;
   return buildContext({
     state,
-    stable: agent.stable,
+    stable: agent.preface.now.stable,
     // What skills and servers say of their tools was never an event.
     tools: agent.recorder.redact(offeredTools(agent).map(toDefinition)),
     model: model.name,
@@ -51,8 +52,8 @@ export type Compaction =
  * modelStep throws when the summary can not be had.
  */
 export async function compact(agent: Agent, signal: AbortSignal, asked: boolean): Promise<Compaction> {
-  const { state } = agent.recorder;
   const { report } = contextOf(agent);
+  const state = withoutNews(agent.recorder.state);
   const room = contextRoom(agent.policy.model);
   const refuse = (why: string): Compaction => ({
     ok: false,
@@ -63,20 +64,29 @@ export async function compact(agent: Agent, signal: AbortSignal, asked: boolean)
   const shown = state.transcript.reduce((tokens, e) => tokens + entryTokens(e), 0);
   const plan = planCompaction({
     ...state,
-    fixed: report.total - corrected(shown, state.calibration),
+    fixed: contextOf(agent, state).report.total - corrected(shown, state.calibration),
     factor,
     room,
     endsCut: state.turn.open && state.transcript.at(-1)?.kind === "assistant",
     asked,
   });
   if (plan === undefined) return refuse("nothing is left in it that could be cut or summed up");
-  const summary = plan.range === undefined
-    ? { text: "" }
-    : await summarize(agent, signal, { ...plan, range: plan.range, room, factor });
+  const summary = plan.range === undefined ? { text: "" } : await summarize(agent, signal, {
+    ...plan,
+    transcript: state.transcript,
+    range: plan.range,
+    room,
+    factor,
+  });
   if ("stop" in summary) return { ok: false, why: summary.stop.message ?? "", stop: summary.stop };
   if ("fault" in summary) return refuse(summary.fault);
   const data = compacted(plan, summary.text);
-  const after = contextOf(agent, { ...state, transcript: compactTranscript(state, data) }).report.total;
+  const before = agent.preface.now;
+  const preface = agent.makePreface(state.recent, before);
+  const after = contextOf({ ...agent, preface: { now: preface } }, {
+    ...state,
+    transcript: compactTranscript(state, data),
+  }).report.total;
   if (after > room) return refuse(`a compaction brings it down to ${after} only`);
   if (after >= report.total) return refuse("a compaction makes it no smaller");
   const recorded = agent.recorder.emit("context.compacted", {
@@ -84,6 +94,10 @@ export async function compact(agent: Agent, signal: AbortSignal, asked: boolean)
     tokensBefore: report.total,
     tokensAfter: after,
   });
+  for (const omission of omissions(preface.shown, agent.policy, before.shown)) {
+    agent.recorder.emit("skill.omitted", omission);
+  }
+  agent.preface.now = preface;
   return { ok: true, data: recorded.data };
 }
 
@@ -98,6 +112,7 @@ function compacted(plan: CompactionPlan, summary: string) {
 }
 
 type SummaryPlan = {
+  readonly transcript: SessionState["transcript"];
   readonly range: { readonly to: number };
   readonly summaryTokens: number;
   readonly room: number;
@@ -111,7 +126,7 @@ async function summarize(
 ): Promise<{ readonly text: string } | { readonly fault: string } | { readonly stop: Stop }> {
   const { model } = agent.policy;
   const request = summaryRequest({
-    entries: agent.recorder.state.transcript.filter((e) => e.seq <= plan.range.to),
+    entries: plan.transcript.filter((e) => e.seq <= plan.range.to),
     model: model.name,
     maxOutputTokens: model.maxOutputTokens,
     room: plan.room,

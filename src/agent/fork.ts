@@ -148,6 +148,8 @@ function forkAgent(agent: Agent, recorder: Recorder, declared: string | undefine
     // It has read nothing yet, and what it writes the session around it has not seen.
     seen: new Map(),
     installed: new Map(),
+    // What a compaction of the fork exchanges stays as it is for the session.
+    preface: { now: agent.preface.now },
   };
 }
 

@@ -27,7 +27,9 @@ function isOffered(agent: Agent, tool: Tool): boolean {
   if (tool.name === "load_skill") {
     return agent.policy.skills.modelChoice && agent.catalog.items.some((s) => s.modelInvocable);
   }
-  if (tool.name === "find_skill") return agent.policy.skills.modelChoice && agent.shown.omitted.size > 0;
+  if (tool.name === "find_skill") {
+    return agent.policy.skills.modelChoice && agent.preface.now.shown.omitted.size > 0;
+  }
   return agent.catalog.items.length > 0;
 }
 

@@ -22,8 +22,6 @@ type Shown = {
   readonly gates: GateState;
   /** The environment text that the model was shown last. */
   readonly environment: string;
-  /** What it was told of skills that came, changed or went. */
-  readonly catalogTold: readonly string[];
 };
 
 /**
@@ -123,12 +121,11 @@ function gateNote(gates: GateState, to: number): readonly Placed[] {
 function standing(
   before: readonly Placed[],
   whole: readonly Placed[],
-  { environment, catalogTold }: Pick<Shown, "environment" | "catalogTold">,
+  { environment }: Pick<Shown, "environment">,
 ): readonly Placed[] {
   const place = whole.findLast((e) => e.kind === "environment" && e.text === environment);
   const user = whole.findLast((e) => e.kind === "user");
-  const told = (e: Placed) => e.kind === "environment" && catalogTold.includes(e.text);
-  return before.filter((e) => e === place || e === user || told(e) || (e.kind === "skill" && e.live));
+  return before.filter((e) => e === place || e === user || (e.kind === "skill" && e.live));
 }
 
 function unique(texts: readonly string[]): readonly string[] {

@@ -53,6 +53,22 @@ export function shownBy(listing: Pick<Listing, "shortened" | "omitted">): Shown 
   };
 }
 
+/** Data of `skill.omitted`. */
+export type Omission = { readonly name: string; readonly reason: string };
+
+/** Why the model does not see these, save those that it did not see before either. */
+export function omissions(
+  shown: Shown,
+  { skills }: { readonly skills: Pick<SkillSettings, "listingTokens"> },
+  before?: Shown,
+): readonly Omission[] {
+  const reason = `skills.listing_tokens (${skills.listingTokens}) is used up`;
+  return [...shown.omitted].filter((name) => before?.omitted.has(name) !== true).map((name) => ({
+    name,
+    reason,
+  }));
+}
+
 /** What the model sees of a skill before it is loaded, in words. */
 export function sightOf(
   skill: Pick<Skill, "name" | "modelInvocable">,

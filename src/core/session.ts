@@ -166,8 +166,8 @@ export function reduce(state: SessionState, event: Event): SessionState {
       };
     case "context.compacted":
       return {
-        ...next,
-        transcript: compactTranscript(state, event.data),
+        ...withoutNews(next),
+        transcript: compactTranscript(withoutNews(state), event.data),
         compacted: state.compacted + event.data.tokensBefore - event.data.tokensAfter,
       };
     case "model.completed":
@@ -259,8 +259,8 @@ function startTurn(state: SessionState, content: string, seq: number): SessionSt
   };
 }
 
-// The list of skills is made anew: what was told of the one before would now be wrong.
-function withoutNews(state: SessionState): SessionState {
+/** Where the list of skills is made anew: what was told of the one before would now be wrong. */
+export function withoutNews(state: SessionState): SessionState {
   const told = new Set(state.catalogTold);
   const transcript = state.transcript.filter((e) => e.kind !== "environment" || !told.has(e.text));
   return { ...state, catalogNews: [], catalogTold: [], transcript };

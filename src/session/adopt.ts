@@ -46,8 +46,9 @@ function successor(before: Agent, made: Agent, { changed, sameText, news }: Chan
   return {
     ...made,
     // What the model was told first is not told again in other words: the requests before stay its beginning.
-    ...(sameText ? { stable: before.stable } : {}),
-    shown: news.shown,
+    preface: {
+      now: { stable: sameText ? before.preface.now.stable : made.preface.now.stable, shown: news.shown },
+    },
     ...(sameReach(made.policy.model, before.policy.model) ? { model: before.model } : {}),
     // Kept answers end when the policy changes.
     grants: changed ? [] : before.grants,

@@ -1,12 +1,9 @@
-// The parts of an agent, made from settings: model, tools, place, shell, stable text.
+// The parts of an agent, made from settings: model, tools, place, shell, preface.
 import { resolve } from "node:path";
 import type { Agent } from "../agent/agent.ts";
 import type { EvidencePort, Place, ShellSettings } from "../agent/ports.ts";
 import { defaultBox } from "../core/box.ts";
-import { type Listing, listingOptions, renderListing, shownBy } from "../core/listing.ts";
-import type { Policy } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
-import type { SessionState } from "../core/session.ts";
 import { compileAllowedTool } from "../load/allowed_tool.ts";
 import { stateFolder } from "../load/locate.ts";
 import { systemClock } from "../runtime/clock.ts";
@@ -16,13 +13,12 @@ import { checkArguments } from "../tools/arguments.ts";
 import { contentFingerprint } from "../tools/content_fingerprint.ts";
 import { isWritableProgram } from "../tools/program_place.ts";
 import { builtinTools } from "../tools/registry.ts";
-import type { LoadedCatalog } from "./catalog.ts";
 import type { Ground } from "./ground.ts";
 import { makeModel } from "./model.ts";
+import { makePreface } from "./preface.ts";
 import type { Frame } from "./session.ts";
 import { skillBodies } from "./skill_bodies.ts";
 import type { Settings } from "./settings.ts";
-import { stableText } from "./stable_text.ts";
 
 /** An agent for the settings of this ground, around a recorder that may be older than it. */
 export async function makeAgent(frame: Frame, ground: Ground): Promise<Loaded<Agent>> {
@@ -40,20 +36,15 @@ export async function makeAgent(frame: Frame, ground: Ground): Promise<Loaded<Ag
   const network = options.fixed?.network ?? systemNetwork(host.env);
   const { place: boxed, shell, writable } = ground.boxes.at(settings);
   const place: Place = { ...placeOf(settings), ...boxed, network };
-  const listed = listing(policy, catalog, recorder.state.recent);
+  const preface = { settings, catalog, redact: secrets.under(policy) };
   return {
     ok: true,
     problems: [],
     value: {
       policy,
       catalog: catalog.catalog,
-      shown: shownBy(listed),
-      stable: stableText(
-        settings,
-        listed,
-        () => listing(policy, catalog, recorder.state.recent, Infinity),
-        secrets.under(policy),
-      ),
+      preface: { now: makePreface({ ...preface, recent: recorder.state.recent }) },
+      makePreface: (recent, before) => makePreface({ ...preface, recent, before }),
       recorder,
       forks: frame.forks,
       model: model.value,
@@ -108,14 +99,4 @@ function evidencePort(settings: Settings, shell: ShellSettings, writable: readon
     content: contentFingerprint({ root, env, look: () => shell.boxes?.look() ?? { ok: true, env } }),
     isWritable: (program, cwd) => isWritableProgram(program, { cwd: resolve(root, cwd), env, writable }),
   };
-}
-
-/** The catalog as the model sees it, and what had no room in it. */
-export function listing(
-  policy: Policy,
-  { catalog }: LoadedCatalog,
-  recent: SessionState["recent"] = {},
-  budgetTokens = policy.skills.listingTokens,
-): Listing {
-  return renderListing(catalog.items, { ...listingOptions(policy, recent), budgetTokens });
 }

@@ -2,8 +2,7 @@
 import type { Agent } from "../agent/agent.ts";
 import type { Recorder } from "../agent/recorder.ts";
 import { type CatalogChange, compareCatalogs } from "../core/catalog_change.ts";
-import { listingOptions, renderChanges, type Shown } from "../core/listing.ts";
-import type { Policy } from "../core/policy.ts";
+import { listingOptions, type Omission, omissions, renderChanges, type Shown } from "../core/listing.ts";
 import type { LoadedCatalog } from "./catalog.ts";
 
 export type CatalogNews = {
@@ -11,7 +10,7 @@ export type CatalogNews = {
   readonly text: string;
   /** What the model sees of the skills from now on. */
   readonly shown: Shown;
-  readonly omitted: readonly { readonly name: string; readonly reason: string }[];
+  readonly omitted: readonly Omission[];
 };
 
 export function differs(before: LoadedCatalog, after: LoadedCatalog): boolean {
@@ -25,17 +24,17 @@ export function differs(before: LoadedCatalog, after: LoadedCatalog): boolean {
  */
 export function catalogNews(before: Agent, after: Agent, stable: "kept" | "new"): CatalogNews {
   const change = compareCatalogs(before.catalog, after.catalog);
-  const kept = stable === "kept" ? told(before, after, change) : { text: "", shown: after.shown };
-  const reasons = omissions(kept.shown, after.policy);
+  const kept = stable === "kept" ? told(before, after, change) : { text: "", shown: after.preface.now.shown };
   return {
     ...(change === undefined ? {} : { change }),
     ...kept,
-    omitted: reasons.filter((o) => !before.shown.omitted.has(o.name)),
+    omitted: omissions(kept.shown, after.policy, before.preface.now.shown),
   };
 }
 
 function told(before: Agent, after: Agent, change: CatalogChange | undefined): Omit<CatalogNews, "omitted"> {
-  if (change === undefined || !after.policy.skills.modelChoice) return { text: "", shown: before.shown };
+  const { shown } = before.preface.now;
+  if (change === undefined || !after.policy.skills.modelChoice) return { text: "", shown };
   const { skills } = after.policy;
   const news = renderChanges(change, before.catalog, after.catalog, {
     ...listingOptions(after.policy, after.recorder.state.recent),
@@ -46,16 +45,10 @@ function told(before: Agent, after: Agent, change: CatalogChange | undefined): O
   return {
     text: news.text,
     shown: {
-      shortened: new Set([...keep(before.shown.shortened), ...news.shortened]),
-      omitted: new Set([...keep(before.shown.omitted), ...news.omitted]),
+      shortened: new Set([...keep(shown.shortened), ...news.shortened]),
+      omitted: new Set([...keep(shown.omitted), ...news.omitted]),
     },
   };
-}
-
-/** Why the model does not see these, as `skill.omitted` says it. */
-export function omissions(shown: Shown, policy: Pick<Policy, "skills">): CatalogNews["omitted"] {
-  const reason = `skills.listing_tokens (${policy.skills.listingTokens}) is used up`;
-  return [...shown.omitted].map((name) => ({ name, reason }));
 }
 
 /** One event for the change, one for each fault that is new, one for each skill that the model no longer sees. */

@@ -5,12 +5,12 @@ import { LogFailure } from "../agent/ports.ts";
 import { createRecorder } from "../agent/recorder.ts";
 import { requestedFault } from "../agent/triggers.ts";
 import { unavailable } from "../core/catalog.ts";
+import { omissions } from "../core/listing.ts";
 import type { Loaded } from "../core/problem.ts";
 import type { SessionState } from "../core/session.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { beforeImages } from "../store/before_images.ts";
 import { makeAgent } from "./agent_parts.ts";
-import { omissions } from "./catalog_news.ts";
 import { type LoadedCatalog, unlisted } from "./catalog.ts";
 import { factsOf, userOf } from "./facts.ts";
 import { forkLogs } from "./fork_logs.ts";
@@ -113,7 +113,7 @@ async function begin(frame: Frame, ground: Ground, log: OpenedLog): Promise<Load
     resumed: log.events.length > 0,
     ...(log.recovered === undefined ? {} : { recovered: log.recovered }),
     skillFaults: [...servers.faults, ...catalog.errors],
-    omitted: omissions(agent.shown, settings.policy),
+    omitted: omissions(agent.preface.now.shown, settings.policy),
   });
   if (problems.length > 0) return { ok: false, problems };
   return { ok: true, value: liveSession(frame, log, { ...ground, agent }), problems: [] };

@@ -8,7 +8,7 @@ import { showPosition } from "../core/problem.ts";
 import { isUndeclared, type Skill } from "../core/skill.ts";
 import { searchSkills } from "../core/skill_search.ts";
 import { escapeLine } from "../core/text.ts";
-import { listing } from "./agent_parts.ts";
+import { listing } from "./preface.ts";
 import type { LoadedCatalog } from "./catalog.ts";
 
 export type SkillView = {
@@ -19,8 +19,10 @@ export type SkillView = {
 };
 
 /** As a running session has it. */
-export function viewOf({ catalog, policy, shown }: Pick<Agent, "catalog" | "policy" | "shown">): SkillView {
-  return { catalog, policy, shown: () => shown };
+export function viewOf(
+  { catalog, policy, preface }: Pick<Agent, "catalog" | "policy" | "preface">,
+): SkillView {
+  return { catalog, policy, shown: () => preface.now.shown };
 }
 
 /** As a session that starts now would have it. */

@@ -48,7 +48,7 @@ test("with a thousand skills the first request is small, and every skill can be 
   const built = live.of("context.built")[0];
   const total = Object.values(built?.tokens ?? {}).reduce((a, b) => a + b, 0);
   assert(total <= 10_000, `${total} tokens`);
-  const { catalog, shown } = live.session.agent;
+  const { catalog, preface: { now: { shown } } } = live.session.agent;
   assertEquals(live.of("skill.omitted").length, shown.omitted.size);
   assert(shown.omitted.size > 0);
   for (const name of catalog.names) assertEquals(searchSkills(catalog.items, name, 1).found[0]?.name, name);

@@ -191,7 +191,7 @@ test("news without room is left out, recorded, and can be found", async () => {
   assert(omitted.length > 10 && omitted.includes("late-29"), `${omitted}`);
   const found = live.of("tool.completed")[0];
   assertEquals(found?.result.split("\n")[0]?.slice(0, 11), "- late-29: ");
-  assertEquals([...live.session.agent.shown.omitted], omitted);
+  assertEquals([...live.session.agent.preface.now.shown.omitted], omitted);
 });
 
 test("a session that is resumed lists what there is, and tells no news", async () => {
@@ -204,31 +204,6 @@ test("a session that is resumed lists what there is, and tells no news", async (
   await live.turn("second");
   assertEquals([live.of("catalog.changed"), news(live)], [[], []]);
   assert(live.request().system.includes("- three: Text of three"));
-});
-
-test("news outlives a compaction, and ends with the list that it was about", async () => {
-  live = await openLive(site, [says("a"), says("b"), says("c")]);
-  await live.turn("first");
-  site.drop(`${folder}/one`);
-  await adopt(live);
-  await live.turn("second");
-  const told = news(live);
-  assertEquals(told.length, 1);
-  const { recorder } = live.session.agent;
-  recorder.emit("context.compacted", {
-    from: 1,
-    to: recorder.state.seq,
-    tokensBefore: 10,
-    tokensAfter: 5,
-    summary: "what was done",
-  });
-  assertEquals(news(live), told);
-  const { id } = live.session;
-  live.session.close();
-  site.put(`${folder}/one/SKILL.md`, skillText("one"));
-  live = await openLive(site, [says("d")], { resume: id });
-  assertEquals(news(live), []);
-  assert(live.request().system.includes("- one: Text of one"));
 });
 
 test("what a trusted workspace brings counts as it was trusted, and no further", async () => {

@@ -141,7 +141,13 @@ export async function openLive(
     request() {
       const { agent } = session;
       const { state } = agent.recorder;
-      return buildContext({ state, stable: agent.stable, tools: [], model: "m", maxOutputTokens: 1 }).request;
+      return buildContext({
+        state,
+        stable: agent.preface.now.stable,
+        tools: [],
+        model: "m",
+        maxOutputTokens: 1,
+      }).request;
     },
   };
 }
