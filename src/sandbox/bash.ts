@@ -9,3 +9,11 @@ export function bashCall(text: string): readonly [string, ...string[]] {
   const argv = ["bash", "--noprofile", "--norc", "-c", "--", text] as const;
   return streamByName.test(text) ? throughPipes(argv) : argv;
 }
+
+/** What to do where a script, which is not looked into, failed to open a stream by its name; undefined where none did. */
+export function streamHint(output: string): string | undefined {
+  const stream = /(\/dev\/std(?:in|out|err)): No such device or address/.exec(output)?.[1];
+  return stream === undefined
+    ? undefined
+    : `a script cannot open \`${stream}\` by its name here: write \`>&2\` or the like in it, or run it with \`2>&1 | cat\``;
+}

@@ -1,6 +1,7 @@
 // What tools that run programs do about boxes: whether there is the one that a call names, the way in, and what is said after.
 import type { Entered, Place, ShellSettings, ToolContext, ToolOutcome } from "../agent/ports.ts";
 import { defaultBox, unknownBox } from "../core/box.ts";
+import { streamHint } from "../sandbox/bash.ts";
 import type { RunResult } from "../sandbox/subprocess.ts";
 
 /** Why nothing can run in the box of that name. */
@@ -33,7 +34,8 @@ export function withBoxNotes(
   const lack = outcome.ok || result.failure !== undefined || result.cancelled
     ? undefined
     : at.shell.boxes?.lack(box, `${result.stdout}\n${result.stderr}`);
-  const notes = [...removed, ...(lack === undefined ? [] : [lack])];
+  const stream = streamHint(result.stderr);
+  const notes = [...removed, ...[stream, lack].flatMap((note) => note === undefined ? [] : [note])];
   return notes.length === 0 ? outcome : {
     ...outcome,
     content: `${outcome.content.replace(/\n$/, "")}\n${notes.map((note) => `[${note}]`).join("\n")}`,

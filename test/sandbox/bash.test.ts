@@ -1,6 +1,6 @@
 import { describe, test } from "bun:test";
 import { assertEquals } from "@std/assert";
-import { bashCall } from "../../src/sandbox/bash.ts";
+import { bashCall, streamHint } from "../../src/sandbox/bash.ts";
 import { throughPipes } from "../../src/sandbox/subprocess.ts";
 
 describe("bashCall()", () => {
@@ -16,4 +16,16 @@ describe("bashCall()", () => {
   for (const [name, text, call] of rows) {
     test(name, () => assertEquals(bashCall(text), call as readonly [string, ...string[]]));
   }
+});
+
+test("streamHint() is for streams that a script could not open", () => {
+  assertEquals(
+    ["x.sh: line 1: /dev/stderr: No such device or address", "cat: /dev/sdb: No such device or address"].map(
+      streamHint,
+    ),
+    [
+      "a script cannot open `/dev/stderr` by its name here: write `>&2` or the like in it, or run it with `2>&1 | cat`",
+      undefined,
+    ],
+  );
 });
