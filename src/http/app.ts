@@ -25,6 +25,7 @@ export type Surface = {
 export function createApp(surface: Surface): (request: Request) => Promise<Response> {
   const { operations, keeper } = surface;
   const app = new Hono();
+  const open = new Set(operations.filter((o) => o.role === undefined).map((o) => o.path));
   for (const operation of operations) {
     app.on(operation.method, operation.path, (context) => perform(surface, operation, context));
   }
@@ -32,7 +33,7 @@ export function createApp(surface: Surface): (request: Request) => Promise<Respo
   app.onError((error, { req }) => fault(surface, error, idOf(req.raw)));
   return async (request) => {
     ids.set(request, requestIdOf(request.headers));
-    const refused = refusedAtDoor(request.headers, keeper) ?? authenticated(surface, request);
+    const refused = refusedAtDoor(request.headers, keeper) ?? authenticated(surface, open, request);
     if (refused instanceof Response) return refused;
     if (refused !== undefined) return problemResponse(refused, idOf(request));
     // The router would run the whole GET for it, streams too, and throw the body away.
@@ -60,9 +61,13 @@ function requestIdOf(headers: Headers): string {
 }
 
 // Everything but what is open to all needs a token, also a path that leads nowhere: strangers learn nothing of the routes.
-function authenticated(surface: Surface, request: Request): Occurrence | Response | undefined {
+function authenticated(
+  surface: Surface,
+  open: ReadonlySet<string>,
+  request: Request,
+): Occurrence | Response | undefined {
   const path = pathOf(request);
-  if (surface.operations.some((o) => o.role === undefined && o.path === path)) return undefined;
+  if (open.has(path)) return undefined;
   const asset = request.method === "GET" || request.method === "HEAD" ? surface.assets?.(path) : undefined;
   if (asset !== undefined) return asset;
   const found = authenticate(request.headers, surface.keeper.tokens);
@@ -129,8 +134,10 @@ function refusedByDrain({ startsWork }: Operation, { host }: Service): Occurrenc
 
 type Body = { readonly value: unknown; readonly hash: string };
 
+const noBody: Body = { value: undefined, hash: sha256(new Uint8Array()) };
+
 async function bodyOf(operation: Operation, request: Request): Promise<Body | Occurrence> {
-  if (operation.body === undefined) return { value: undefined, hash: sha256(new Uint8Array()) };
+  if (operation.body === undefined) return noBody;
   const type = request.headers.get("content-type") ?? "";
   if (!/^application\/json\s*(;|$)/i.test(type)) {
     return { code: "unsupported-media-type", detail: "send the body as `Content-Type: application/json`" };
@@ -180,14 +187,13 @@ function check(operation: Operation, { req }: Context, body: unknown): Checked |
   ) {
     return { code: "bad-request", detail: "`Idempotency-Key` must be 8 to 128 visible characters of ASCII" };
   }
-  const url = new URL(req.url.replace(/^[a-z+]+:/i, "http:"));
-  const twice = [...url.searchParams.keys()].find((name) => url.searchParams.getAll(name).length > 1);
-  if (twice !== undefined) {
-    return { code: "bad-request", detail: `the query names \`${twice.slice(0, 64)}\` more than once` };
+  const query = queryOf(req.url);
+  if (typeof query === "string") {
+    return { code: "bad-request", detail: `the query names \`${query.slice(0, 64)}\` more than once` };
   }
   const parts: readonly (readonly [string, TextSchema | v.GenericSchema | undefined, unknown])[] = [
     ["path", operation.params, req.param()],
-    ["query", operation.query ?? noQuery, Object.fromEntries(url.searchParams)],
+    ["query", operation.query ?? noQuery, query],
     ["body", operation.body, body],
   ];
   const errors: { readonly path: string; readonly message: string }[] = [];
@@ -208,6 +214,16 @@ function check(operation: Operation, { req }: Context, body: unknown): Checked |
 }
 
 const noQuery = v.strictObject({});
+
+/** The members of a query; or a name that it has twice, of which no reading would be right. */
+function queryOf(url: string): { readonly [name: string]: string } | string {
+  const start = url.indexOf("?");
+  if (start < 0) return {};
+  const entries = [...new URLSearchParams(url.slice(start + 1).replace(/#.*$/s, ""))];
+  const names = new Set(entries.map(([name]) => name));
+  if (names.size === entries.length) return Object.fromEntries(entries);
+  return entries.find(([name], i) => entries.findIndex(([other]) => other === name) < i)?.[0] ?? "";
+}
 
 function placeOf(part: string, issue: v.BaseIssue<unknown>): string {
   const steps = (issue.path ?? []).map((item) => String(item.key).slice(0, 64));

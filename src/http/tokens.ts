@@ -21,13 +21,22 @@ export type Tokens = {
 export type TokenProblem = { readonly line: number; readonly message: string };
 
 /**
- * The tokens of the file as it is at each call. A file that is gone or that others may write holds no tokens; lines that cannot
+ * The tokens of the file as it is at each call, or was within `fresh.forMs` before it. A file that is gone or that others may write holds no tokens; lines that cannot
  * be read do not count; `note` is told once for each change.
  */
-export function openTokens(file: string, note: (line: string) => void): Tokens {
+export function openTokens(
+  file: string,
+  note: (line: string) => void,
+  fresh: { readonly forMs: number; readonly now: () => number } = { forMs: 0, now: () => 0 },
+): Tokens {
   let stamp = "";
+  let lookedAt = -Infinity;
   let credentials: readonly Credential[] = [];
+  const digests = new WeakMap<Credential, Uint8Array>();
   const current = (): readonly Credential[] => {
+    const at = fresh.now();
+    if (at - lookedAt < fresh.forMs) return credentials;
+    lookedAt = at;
     const now = stampOf(file);
     if (now === stamp) return credentials;
     stamp = now;
@@ -35,14 +44,17 @@ export function openTokens(file: string, note: (line: string) => void): Tokens {
     for (const { line, message } of read.problems) {
       note(line === 0 ? message : `\`${file}\` line ${line}: ${message}`);
     }
+    for (const credential of read.credentials) digests.set(credential, Buffer.from(credential.hash, "hex"));
     return credentials = read.credentials;
   };
   current();
   return {
     find(secret) {
-      const hash = hashOf(secret);
+      const digest = createHash("sha256").update(secret).digest();
       let found: Credential | undefined;
-      for (const credential of current()) if (sameHash(credential.hash, hash)) found ??= credential;
+      for (const credential of current()) {
+        if (timingSafeEqual(digests.get(credential) ?? nothing, digest)) found ??= credential;
+      }
       return found;
     },
     holds: ({ caller, hash }) =>
@@ -132,6 +144,5 @@ function hashOf(secret: string): string {
   return createHash("sha256").update(secret).digest("hex");
 }
 
-function sameHash(a: string, b: string): boolean {
-  return timingSafeEqual(Buffer.from(a, "hex"), Buffer.from(b, "hex"));
-}
+/** No digest: compared where there is none, which does not happen. */
+const nothing = new Uint8Array(32);
