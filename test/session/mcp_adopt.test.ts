@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, test } from "bun:test";
 import { assertEquals, assertNotEquals } from "@std/assert";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isRunning } from "../support/machine.ts";
 import { root } from "../support/runtimes.ts";
-import { type Live, makeSite, openLive, says, type Site } from "../support/skill_session.ts";
+import { type Live, makeSite, openLive, says, type Site, skillText } from "../support/skill_session.ts";
 
 // The server says its process id in the description of its tool.
 const command = `[${join(root, "node_modules/.bin/bun")}, ${
@@ -64,4 +65,24 @@ test("a required server that cannot be had leaves everything as it was", async (
   assertEquals(await adopt(live, next), ["server-down"]);
   assertEquals([toolsOf(live), live.of("policy.changed").length], [before, 0]);
   assertEquals(before.map((t) => isRunning(t.pid)), [true]);
+});
+
+test("a policy that is refused once its servers run leaves everything as it was, and nothing of its own", async () => {
+  site.put(
+    "home/.config/writ/skills/huge/SKILL.md",
+    skillText("huge", "Too long", "", "word ".repeat(200_000)),
+  );
+  live = await openLive(site, [says("x")]);
+  const before = toolsOf(live);
+  const pidFile = join(site.top, "pid");
+  const started = `[sh, -c, 'echo $$ > "${pidFile}"; exec "$@"', sh, ${command.slice(1)}`;
+  const next = policy(
+    `  b: {command: ${started}, tools: [do]}`,
+    "skills: {forced: [{skill: huge, when: session}]}",
+  );
+  assertEquals(await adopt(live, next), ["forced-skill-unavailable"]);
+  assertEquals(isRunning(Number(readFileSync(pidFile, "utf8"))), false);
+  assertEquals([toolsOf(live), live.of("policy.changed").length], [before, 0]);
+  assertEquals(before.map((t) => isRunning(t.pid)), [true]);
+  assertEquals(await live.turn("still here?"), "x");
 });
