@@ -3,18 +3,12 @@ import type { Args } from "../../core/message.ts";
 import { exitCodes } from "../../core/outcome.ts";
 import { escapeLine, isObject } from "../../core/text.ts";
 import { systemNetwork } from "../../runtime/network.ts";
-import { listedTools } from "../../mcp/server_tools.ts";
 import { checkArguments } from "../../tools/arguments.ts";
 import { mainArgument } from "../../core/tool_names.ts";
-import { builtinTools, toolNames } from "../../tools/registry.ts";
-import { identityOf } from "../../agent/offered.ts";
-import type { Tool } from "../../agent/ports.ts";
-import type { Skill } from "../../core/skill.ts";
-import { stateFolder } from "../../load/locate.ts";
-import { commandTools } from "../../session/skill_side.ts";
 import { loadCatalog } from "../../session/catalog.ts";
 import { type CommandModule, type Context, type PolicyOptions, withPolicyOptions } from "../command.ts";
-import { explainCall, explanationLines } from "../explain_call.ts";
+import { explanationLines } from "../explain_call.ts";
+import { explainCall, toolToExplain } from "../../session/explain_call.ts";
 import { reportProblems, reportSlip } from "../result.ts";
 import type { Settings } from "../../session/settings.ts";
 import { loadSettings } from "../settings.ts";
@@ -58,7 +52,7 @@ async function explainOne(
     return await explainMessage(context, settings.value, options.message, json);
   }
   if (tool === undefined) return reportSlip(output, "name a tool, or give --message", json);
-  const named = findTool(settings.value, tool);
+  const named = toolToExplain(settings.value, tool);
   if (typeof named === "string") return reportSlip(output, named, json);
   const { tool: found, owner } = named;
   const args = readArguments(found.name, argument ?? "");
@@ -76,31 +70,6 @@ async function explainOne(
   if (json) output.result(toJsonLine(call));
   else output.result(`${explanationLines(call).join("\n")}\n`);
   return exitCodes.done;
-}
-
-type Named = { readonly tool: Tool; readonly owner?: Skill };
-
-// A built-in tool or one that the policy lists of a server by its name, a skill's tool by its identity; or why there is none.
-function findTool(settings: Settings, name: string): Named | string {
-  const builtin = builtinTools.find((t) => t.name === name);
-  if (builtin !== undefined) return { tool: builtin };
-  const servers = listedTools(settings.policy.mcpServers);
-  const listed = servers.find((t) => t.name === name);
-  if (listed !== undefined) return { tool: listed };
-  const skills = /^skill\./.test(name) ? loadCatalog(settings).catalog.items : [];
-  const { policy, surroundings } = settings;
-  const { env } = surroundings;
-  // Nothing runs, so nothing secret is read.
-  const site = { state: stateFolder(surroundings), secrets: policy.skills.secrets, env, onSecret: () => {} };
-  const all = skills.flatMap((owner) => commandTools(owner, site).map((tool) => ({ tool, owner })));
-  const found = all.find((t) => identityOf(t.tool) === name);
-  if (found !== undefined) return found;
-  const known = all.length === 0
-    ? `${
-      [...toolNames, ...servers.map((t) => t.name)].join(", ")
-    }, and those of skills as \`skill.NAME.TOOL\``
-    : all.map((t) => identityOf(t.tool)).join(", ");
-  return `no tool \`${name}\`; tools: ${known}`;
 }
 
 function readArguments(tool: string, text: string): Args | undefined {
