@@ -10,7 +10,6 @@ import {
   type Node,
   type Pair,
   parseAllDocuments,
-  visit,
   type YAMLMap,
 } from "yaml";
 import { uniqueBy } from "../core/collection.ts";
@@ -116,31 +115,35 @@ const harmlessTags = new Set([
   ...["str", "int", "float", "bool", "null", "map", "seq"].map((t) => `tag:yaml.org,2002:${t}`),
 ]);
 
+// By hand: the library's own walk copies the path to every node, which takes minutes for what is nested by thousands.
 function refusedNodes(document: Document.Parsed, place: (offset: number) => Position): Problem[] {
   const problems: Problem[] = [];
-  visit(document, {
-    Alias(_, node) {
-      problems.push(refused("yaml-alias", "aliases are not allowed", place(node.range?.[0] ?? 0)));
-    },
-    Map(_, map) {
-      problems.push(...keysSetTwice(map, place));
-    },
-    Pair(_, pair) {
-      if (pair.key === null || isScalar(pair.key)) return;
-      const offset = isNode(pair.key) ? pair.key.range?.[0] : undefined;
-      problems.push(refused("invalid-yaml", "a key is not a single word or text", place(offset ?? 0)));
-    },
-    Node(_, node) {
-      if (isAlias(node)) return;
-      const at = place(node.range?.[0] ?? 0);
-      if ("anchor" in node && node.anchor !== undefined) {
-        problems.push(refused("yaml-alias", `anchors are not allowed (\`&${node.anchor}\`)`, at));
+  const look = (node: unknown): void => {
+    if (!isNode(node)) return;
+    const at = place(node.range?.[0] ?? 0);
+    if (isAlias(node)) {
+      problems.push(refused("yaml-alias", "aliases are not allowed", at));
+      return;
+    }
+    if ("anchor" in node && typeof node.anchor === "string") {
+      problems.push(refused("yaml-alias", `anchors are not allowed (\`&${node.anchor}\`)`, at));
+    }
+    if (node.tag !== undefined && !harmlessTags.has(node.tag)) {
+      problems.push(refused("yaml-tag", `the tag \`${node.tag}\` is not allowed`, at));
+    }
+    if (isSeq(node)) node.items.forEach(look);
+    if (!isMap(node)) return;
+    problems.push(...keysSetTwice(node, place));
+    for (const { key, value } of node.items) {
+      if (key !== null && !isScalar(key)) {
+        const offset = isNode(key) ? key.range?.[0] : undefined;
+        problems.push(refused("invalid-yaml", "a key is not a single word or text", place(offset ?? 0)));
       }
-      if (node.tag !== undefined && !harmlessTags.has(node.tag)) {
-        problems.push(refused("yaml-tag", `the tag \`${node.tag}\` is not allowed`, at));
-      }
-    },
-  });
+      look(key);
+      look(value);
+    }
+  };
+  look(document.contents);
   return problems;
 }
 
@@ -167,26 +170,46 @@ function keysSetTwice(map: YAMLMap, place: (offset: number) => Position): Proble
   });
 }
 
-// The parser recurses: a text with tens of thousands of open brackets would end the process, not the parse; and a run
-// of thousands of `- ` on one line would keep it busy for many seconds.
-const deepLine = /^[ \t]*(?:(?:[-?:]|[&!][^ \t\n]*)[ \t]+){100}/m;
+const mostLevels = 100;
 
+// The parser recurses: a text with tens of thousands of open brackets would end the process, not the parse; and some hundreds of
+// keys or lists within each other, on one line or on lines that are further in each, would keep it busy for many seconds.
 function nestingProblem(text: string, file: string): Problem | undefined {
   const deep: Problem = {
     code: "invalid-yaml",
     severity: "error",
-    message: "nested deeper than 100 levels",
+    message: `nested deeper than ${mostLevels} levels`,
     at: { file, line: 1, col: 1 },
   };
-  if (deepLine.test(text)) return deep;
+  if (isDeepInBlocks(text)) return deep;
   let depth = 0;
   for (let i = 0; i < text.length; i++) {
     const c = text[i];
     if (c === "[" || c === "{") depth++;
     else if (c === "]" || c === "}") depth = Math.max(0, depth - 1);
-    if (depth > 100) return deep;
+    if (depth > mostLevels) return deep;
   }
   return undefined;
+}
+
+/** Marks that open something and follow each other on a line. */
+const openRun = /(?:(?:[-?:]|[&!][^ \t]*)(?:[ \t]+|$)){2,}/g;
+
+// Whether lines stand further in than lines before them, and open more on the way, than a parser should follow.
+function isDeepInBlocks(text: string): boolean {
+  const open: { readonly indent: number; readonly levels: number }[] = [];
+  let depth = 0;
+  for (const line of text.split("\n")) {
+    const indent = line.search(/[^ \t]/);
+    if (indent < 0) continue;
+    while ((open.at(-1)?.indent ?? -1) >= indent) depth -= open.pop()?.levels ?? 0;
+    const runs = [...line.matchAll(openRun)].map(([run]) => run.trim().split(/[ \t]+/).length);
+    const levels = Math.max(1, ...runs);
+    open.push({ indent, levels });
+    depth += levels;
+    if (depth > mostLevels) return true;
+  }
+  return false;
 }
 
 function offsetOf(root: Node | null, path: YamlPath, want: "key" | "value"): number {

@@ -60,3 +60,53 @@ test("parseYaml() knows the place of each of thousands of keys", () => {
   );
   assertEquals(wrong, []);
 });
+
+// What is nested by thousands on a line, or on lines that are each further in, took minutes once.
+test("parseYaml() ends soon on a text of 16 KiB that only opens, and refuses it", () => {
+  const openers = [
+    "[",
+    "{",
+    "- ",
+    "? ",
+    ": ",
+    "a: ",
+    "'a': ",
+    "- a: ",
+    "? a: ",
+    "{a: ",
+    "a:\n",
+    "?\n",
+    "&a ",
+    "!a ",
+  ];
+  const refused = openers.filter((open) =>
+    !parseYaml(`m: ${open.repeat(16_000 / open.length)}x`, "f", 20_000).ok
+  );
+  assertEquals(refused, openers);
+});
+
+test("parseYaml() refuses lines that stand further in a hundred times", () => {
+  const stairs = (levels: number, mark: string) =>
+    Array.from({ length: levels }, (_, i) => `${" ".repeat(i)}${mark}`).join("\n");
+  assertEquals(
+    [stairs(90, "a:"), stairs(150, "a:"), stairs(90, "-"), stairs(150, "-")].map((text) =>
+      parseYaml(text, "f", 20_000).ok
+    ),
+    [
+      true,
+      false,
+      true,
+      false,
+    ],
+  );
+});
+
+test("parseYaml() refuses anchors and tags of mappings and lists, used or not", () => {
+  const codes = ["a: &x {k: 1}", "a: &x [1]", "a: !x {k: 1}", "a: !x [1]", "&x a: 1", "a: !!set {k: 1}"].map(
+    (text) => {
+      const read = parseYaml(`${text}\n`, "f", 1000);
+      return read.ok ? "" : read.problems[0]?.code;
+    },
+  );
+  assertEquals(codes, ["yaml-alias", "yaml-alias", "yaml-tag", "yaml-tag", "yaml-alias", "yaml-tag"]);
+});

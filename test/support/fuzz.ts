@@ -145,13 +145,33 @@ function scalarKey(random: Dice): string {
   ]);
 }
 
+/** What opens something and closes nothing, on one line or on many. */
+const openers = [
+  "[",
+  "{",
+  "- ",
+  "? ",
+  ": ",
+  "a: ",
+  "'a': ",
+  "- a: ",
+  "? a: ",
+  "{a: ",
+  "a:\n",
+  "?\n",
+  "-\n",
+  "&a ",
+  "!a ",
+  "| ",
+];
+
 function skillText(random: Dice): string {
   const lines = Array.from(
     { length: random.below(9) },
     () => `${random.pick(skillKeys)}: ${node(random, 0)}`,
   );
   const sound = random.chance(0.7) ? ["name: fuzz", "description: A text."] : [];
-  const deep = random.chance(0.02) ? [`deep: ${"[".repeat(random.below(8000))}`] : [];
+  const deep = random.chance(0.02) ? [`deep: ${random.pick(openers).repeat(random.below(5000))}`] : [];
   const front = [...sound, ...lines, ...deep].join(random.chance(0.95) ? "\n" : "\r\n");
   const open = random.chance(0.95) ? "---\n" : random.pick(["", "--- \n", "\ufeff---\n", "----\n", "---"]);
   return `${open}${front}\n${random.chance(0.95) ? "---\n" : "..."}${
@@ -169,6 +189,7 @@ function policyText(random: Dice): string {
       for (let j = 1 + random.below(4); j > 0; j--) lines.push(`  ${random.pick(inner)}: ${node(random, 1)}`);
     }
   }
+  if (random.chance(0.01)) lines.push(`name: ${random.pick(openers).repeat(random.below(8000))}`);
   if (random.chance(0.01)) {
     lines.push(`permissions: {deny: [${'"shell(git *)", '.repeat(random.below(8000))}]}`);
   }
