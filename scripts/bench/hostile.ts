@@ -1,8 +1,10 @@
 // How long hostile calls take to be judged, as the loop does it: facts, decision, explanation, and what the model is told.
-//   bun scripts/bench/hostile.ts [--json] [WORDS OF A KIND …]
+//   bun scripts/bench/hostile.ts [--json | --fresh] [WORDS OF A KIND …]
 // Each kind: the middle and the worst of seven, in milliseconds of this process's processor time (what others do on the machine
-// counts less), and the middle by that of `git diff | head`.
+// counts less), and the middle by that of `git diff | head`. With --fresh: the same for the first answer of a
+// process that has judged nothing before, one process for each kind; the compiler's threads count.
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -25,12 +27,32 @@ function timesOf(tool: string, args: Parameters<typeof judgeAsLoop>[1], rounds: 
   }).sort((a, b) => a - b);
 }
 
+// In a process of its own: the first call of this kind, and of any.
+function firstAnswer(kind: string): number {
+  const call = hostileCalls.find((c) => `${c.tool} ${c.kind}` === kind);
+  if (call === undefined) return NaN;
+  return timesOf(call.tool, call.args, 1)[0] ?? NaN;
+}
+
+function freshTimes(): void {
+  const rows = hostileCalls.map((c) => `${c.tool} ${c.kind}`)
+    .filter((kind) => words.every((w) => kind.includes(w)))
+    .map((kind) => {
+      const said = execFileSync(process.execPath, [import.meta.filename, "--first", kind], {
+        encoding: "utf8",
+      });
+      return { kind, time: Number(said) };
+    })
+    .sort((a, b) => b.time - a.time);
+  console.log(`load ${loadavg()[0]?.toFixed(1)}`);
+  for (const { kind, time } of rows) console.log(`${time.toFixed(0).padStart(6)}  ${kind}`);
+}
+
 function middle(sorted: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }
 
-try {
-  plantHostile(root);
+function warmTimes(): void {
   const plain = { command: "git diff | head" };
   timesOf("shell", plain, 2000);
   const times = timesOf("shell", plain, 1001);
@@ -56,6 +78,13 @@ try {
       console.log(`${figures.join("")}  ${tool}: ${kind}`);
     }
   }
+}
+
+try {
+  plantHostile(root);
+  if (process.argv.includes("--first")) console.log(firstAnswer(words.join(" ")));
+  else if (process.argv.includes("--fresh")) freshTimes();
+  else warmTimes();
 } finally {
   rmSync(root, { recursive: true });
 }
