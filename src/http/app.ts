@@ -193,7 +193,7 @@ function check(operation: Operation, { req }: Context, body: unknown): Checked |
   }
   const parts: readonly (readonly [string, TextSchema | v.GenericSchema | undefined, unknown])[] = [
     ["path", operation.params, req.param()],
-    ["query", operation.query ?? noQuery, query],
+    ["query", operation.query ?? (Object.keys(query).length === 0 ? undefined : noQuery), query],
     ["body", operation.body, body],
   ];
   const errors: { readonly path: string; readonly message: string }[] = [];
