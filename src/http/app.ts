@@ -102,7 +102,11 @@ async function perform(surface: Surface, operation: Operation, context: Context)
     headers: request.headers,
     requestId,
     ...(key === null ? {} : {
-      idempotency: { key, bodyHash: body.hash, scope: `${operation.method} ${pathOf(request)}` },
+      idempotency: {
+        key,
+        bodyHash: body.hash,
+        scope: `${credential.caller.name} ${operation.method} ${pathOf(request)}`,
+      },
     }),
   };
   return toResponse(await operation.run(call), requestId);

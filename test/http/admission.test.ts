@@ -202,6 +202,12 @@ describe("idempotency keys", () => {
       assertEquals(face.host.sessions.size, 1);
       assertEquals((await post(face, "key-0001", { title: "b" })).status, 422);
       assertEquals((await post(face, "key-0001", {}, "/v1/sessions/s_1/fork")).status, 201);
+      const own = await face.send("POST", "/v1/sessions", {
+        token: secrets.other,
+        body: { title: "b" },
+        headers: { "idempotency-key": "key-0001" },
+      });
+      assertEquals([own.status, own.headers.get("idempotency-replayed")], [201, null]);
     }));
 
   for (const key of ["short", "x".repeat(129), "with space 1", "ümlaut-key"]) {
