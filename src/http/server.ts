@@ -41,7 +41,7 @@ export async function startServer(parts: ServerParts): Promise<Server | { readon
     if (fault !== undefined) return { fault };
   }
   const now = () => performance.now();
-  const streams = createStreams(tokens, now);
+  const streams = createStreams({ tokens, now, onFault: (error) => parts.onFault(error, "of a stream") });
   // The app needs the port, which only listening gives.
   const ready: { app?: (request: Request) => Promise<Response> } = {};
   let listening: Listening;

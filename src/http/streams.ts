@@ -70,8 +70,16 @@ type Stream = {
   end(reason: EndReason): void;
 };
 
-/** `now` in milliseconds, never backwards. */
-export function createStreams(tokens: Tokens, now: () => number, times: StreamTimes = streamTimes): Streams {
+export type StreamParts = {
+  readonly tokens: Tokens;
+  /** Milliseconds, never backwards. */
+  readonly now: () => number;
+  readonly times?: StreamTimes;
+  /** Told when a log could not be read on; the stream breaks off, and its client comes back. */
+  readonly onFault: (error: unknown) => void;
+};
+
+export function createStreams({ tokens, now, times = streamTimes, onFault }: StreamParts): Streams {
   const open = new Set<Stream>();
   let lagged = 0;
   let ending: EndReason | undefined;
@@ -97,6 +105,7 @@ export function createStreams(tokens: Tokens, now: () => number, times: StreamTi
         now,
         times,
         holds: () => tokens.holds(spec.credential),
+        onFault,
         onEnd: (ended, reason) => {
           open.delete(ended);
           if (reason === "writ.lagged") lagged++;
@@ -120,6 +129,7 @@ type Surrounding = {
   readonly now: () => number;
   readonly times: StreamTimes;
   holds(): boolean;
+  onFault(error: unknown): void;
   onEnd(stream: Stream, reason: EndReason | undefined): void;
 };
 
@@ -170,6 +180,7 @@ function openStream(
         }
       }
     } catch (error) {
+      at.onFault(error);
       if (!over) {
         leave();
         controller?.error(error);

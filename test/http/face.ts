@@ -76,8 +76,13 @@ export function openFace(
   const host = fakeHost();
   const tokens = openTokens(tokenFile, () => {});
   const now = how.now ?? (() => 0);
-  const streams = createStreams(tokens, now, how.times);
   const faults: unknown[] = [];
+  const streams = createStreams({
+    tokens,
+    now,
+    ...(how.times === undefined ? {} : { times: how.times }),
+    onFault: (error) => void faults.push(error),
+  });
   const app = createApp({
     operations,
     service: {

@@ -1,6 +1,6 @@
 // Streams of events over the face: what is sent, from where, and how each of them ends.
 import { afterEach, describe, test } from "bun:test";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { writeFileSync } from "node:fs";
 import { streamTimes } from "../../src/http/streams.ts";
 import { type Face, openFace, secrets, tokenLines } from "./face.ts";
@@ -167,6 +167,21 @@ describe("a stream of a session", () => {
     await face.send("GET", "/v1/version");
     assertEquals([face.host.read(), face.streams.count()], [before, 0]);
   });
+});
+
+test("a stream whose log cannot be read breaks off, and somebody is told", async () => {
+  await begin();
+  const openLog = face.host.openLog;
+  Object.assign(face.host, {
+    openLog: async (...args: Parameters<typeof openLog>) => {
+      const opened = await openLog(...args);
+      const read = () => Promise.reject(new Error("disk"));
+      return opened.ok ? { ok: true, value: { ...opened.value, read } } : opened;
+    },
+  });
+  const stream = reading(await face.send("GET", "/v1/sessions/s_1/events?after=0", { headers: sse }));
+  await assertRejects(() => stream.rest());
+  assertEquals([face.streams.count(), face.faults.length], [0, 1]);
 });
 
 describe("a client that does not read", () => {
