@@ -15,7 +15,7 @@ export type Asking = { terminal(): Terminal; readonly signal: AbortSignal };
 /** Notices go to stderr, save when they were said before (`silent`). Throws Interrupted when a question was broken off. */
 export async function loadSettings(
   { host, output }: Context,
-  options: PolicyOptions,
+  options: PolicyOptions & { readonly model?: string | undefined },
   asking: Asking | undefined,
   how?: "silent",
 ): Promise<Loaded<Settings>> {

@@ -20,6 +20,7 @@ import { placeOf } from "./agent_parts.ts";
 import { loadCatalog, mayLackSkills } from "./catalog.ts";
 import type { Host } from "./host.ts";
 import { fault } from "./fault.ts";
+import { withChosenModel } from "./model.ts";
 import { version } from "./version.ts";
 
 export type Settings = {
@@ -43,6 +44,8 @@ export type PolicyChoice = {
   readonly trust?: boolean;
   readonly untrusted?: boolean;
   readonly directory?: string;
+  /** One of the model's choices, in the place of the policy's own. */
+  readonly model?: string | undefined;
 };
 
 /** What is worth saying of how they came about, a line each. */
@@ -88,21 +91,18 @@ export async function readSettings(
   if (!loaded.ok) return loaded;
   const { policy, origin, examples, trust, notices, content } = loaded.value;
   const byAnswer = trust === "trusted" && policy.trust === "ask" && options.trust !== true;
-  return {
-    ok: true,
-    problems: loaded.problems,
-    value: {
-      policy,
-      origin,
-      examples,
-      trusted: trust === "trusted",
-      ...(byAnswer ? { trustedContent: content } : {}),
-      surroundings,
-      cwd,
-      ...replacedBy(host, options),
-      notices,
-    },
+  const settings: Settings = {
+    policy,
+    origin,
+    examples,
+    trusted: trust === "trusted",
+    ...(byAnswer ? { trustedContent: content } : {}),
+    surroundings,
+    cwd,
+    ...replacedBy(host, options),
   };
+  const chosen = withChosenModel(settings, options.model);
+  return chosen.ok ? { ...chosen, value: { ...chosen.value, notices }, problems: loaded.problems } : chosen;
 }
 
 function replacedBy(host: Host, options: PolicyChoice): Pick<Settings, "replacedBy"> {

@@ -10,7 +10,6 @@ import type { CommandModule, Context } from "../command.ts";
 import { sayWarnings } from "../doubts.ts";
 import { catchInterrupts } from "../interrupt.ts";
 import { liveView } from "../live_view.ts";
-import { withChosenModel } from "../../session/model.ts";
 import { readPrompt } from "../prompt.ts";
 import { answerJson, exitOf, reportEnd, reportProblems, reportUsage, resultJson } from "../result.ts";
 import { openSession } from "../../session/open.ts";
@@ -52,13 +51,11 @@ export async function runOnce(
     (() => terminal ??= lines.openTerminal({ history: [], onInterrupt: () => interrupt.press() }));
   let session: Session | undefined;
   try {
-    const loaded = await loadSettings(
+    const settings = await loadSettings(
       context,
       options,
       openOnce && { terminal: openOnce, signal: interrupt.signal },
     );
-    if (!loaded.ok) return reportProblems(output, loaded.problems, json);
-    const settings = withChosenModel(loaded.value, options.model);
     if (!settings.ok) return reportProblems(output, settings.problems, json);
     const catalog = loadCatalog(settings.value);
     const asked = askSkills(
@@ -86,7 +83,7 @@ export async function runOnce(
     session = opened.value;
     if (options.quiet !== true) {
       const { shellRefused } = session.agent.place;
-      sayWarnings(context, settings.value, loaded.problems, catalog, shellRefused);
+      sayWarnings(context, settings.value, settings.problems, catalog, shellRefused);
     }
     const end = await runTurn(session.agent, {
       message: asked.message,
