@@ -207,8 +207,6 @@ function namesIn(folder: string, at: ShellPlace): readonly string[] {
   }
 }
 
-const mostMatches = 1000;
-
 // The files that a word with wildcards stands for. Classes count as any character: more files are looked at, never fewer.
 function matching(
   written: string,
@@ -226,14 +224,17 @@ function matching(
       continue;
     }
     const glob = level.replace(/\[[^\]]*\]|\?/g, "*");
-    found = found.flatMap((f) => {
+    const matches = found.flatMap((f) => {
       if (names.left < 0) return [];
       const folder = f.startsWith("/") || i === 0 ? f || cwd : f === "" ? "/" : `${cwd}/${f}`;
       const dots = level.startsWith(".");
       const there = namesIn(folder, at);
       names.left -= lookCost + there.length;
       return there.filter((n) => (dots || !n.startsWith(".")) && wildcard(glob, n)).map((n) => f + lead + n);
-    }).slice(0, mostMatches);
+    });
+    // The text is refused: a file that is not looked at may be one that a rule forbids.
+    if (matches.length > mostPaths) names.left = -1;
+    found = matches.slice(0, mostPaths);
   }
   return found;
 }

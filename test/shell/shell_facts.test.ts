@@ -131,6 +131,18 @@ describe("shellFacts() counts what it looks at", () => {
     assertEquals([errors, listed], [[], ["/ws"]]);
   });
 
+  for (const [count, last, codes] of [[3900, "/ws/f3899", []], [4100, undefined, ["too_complex"]]] as const) {
+    test(`${count} files that one wildcard stands for`, () => {
+      const list = () => Array.from({ length: count }, (_, i) => `f${i}`);
+      const { subjects, errors } = shellFacts("cat *", { ...place(), list });
+      const end = subjects.at(-1);
+      assertEquals([end?.kind === "path" ? end.path.absolute : undefined, errors.map((e) => e.code)], [
+        last,
+        codes,
+      ]);
+    });
+  }
+
   const rows: [name: string, command: string][] = [
     [
       "more paths than are looked at",
