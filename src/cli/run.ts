@@ -16,7 +16,7 @@ export async function runCli(): Promise<number> {
     results: color && host.stdoutIsTerminal,
     notes: color && host.stderrIsTerminal,
   });
-  const code = await guarded({ host, output });
+  const code = await runCommand({ host, output });
   const fault = await output.flush();
   if (fault === undefined) return code;
   output.note(`error: cannot write to standard output: ${fault}`);
@@ -24,7 +24,8 @@ export async function runCli(): Promise<number> {
   return code === exitCodes.done ? exitCodes.bug : code;
 }
 
-async function guarded(context: Context): Promise<number> {
+/** What the arguments of the host ask for, to its end, and the exit code. Throws nothing. */
+export async function runCommand(context: Context): Promise<number> {
   const { host, output } = context;
   try {
     for (const fault of environmentFaults(host.env)) {

@@ -4,6 +4,7 @@ import { basename, dirname, resolve } from "node:path";
 import type { Catalog } from "../core/catalog.ts";
 import { exitCodes } from "../core/outcome.ts";
 import { escapeLine } from "../core/text.ts";
+import { noSuchSkill } from "../core/trigger.ts";
 import { messageOf } from "../core/thrown.ts";
 import { hashFolder } from "../load/folder_hash.ts";
 import { scanSkills } from "../load/skill_dir.ts";
@@ -79,7 +80,9 @@ function byName(catalog: Catalog, name: string): Found | string {
   const refused = catalog.absent.filter((a) => a.name === name);
   const [only, other] = refused;
   if (only !== undefined && other === undefined) return { name, folder: dirname(only.file) };
-  if (only === undefined) return `no skill \`${name}\`; a path has a slash: \`./${basename(name)}\``;
+  if (only === undefined) {
+    return `${noSuchSkill(name, catalog, "user")}; a path has a slash: \`./${basename(name)}\``;
+  }
   const files = refused.map((a) => `\`${a.file}\``).join(" and ");
   return `there are several skills \`${name}\`, none of which is available: name ${files} by its path`;
 }

@@ -10,7 +10,9 @@ export function parseHostPattern(text: string): HostPattern | { readonly error: 
   if (text === "*") return { kind: "any" };
   if (text === "@private") return { kind: "private" };
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) {
-    return { error: "a host pattern names the host only, without `https://`" };
+    const host = /^[^/]*\/\/(?:[^@/]*@)?([\w.*-]+)/.exec(text)?.[1];
+    const meant = host === undefined ? "" : `; write \`${host}\``;
+    return { error: `a host pattern names the host only, without \`https://\`${meant}` };
   }
   if (/[/?#@\s]/.test(text)) return { error: "a host pattern names the host only, without a path or a user" };
   const under = text.startsWith("*.");

@@ -124,6 +124,7 @@ function readTools(mapping: RuleMapping, report: Report): ToolText[] {
       report({
         code: "bad-pattern",
         message: `\`${escapeLine(text)}\` is neither \`tool\` nor \`tool(specifier)\``,
+        ...(text.includes("(") && !text.includes(")") ? { hint: "close the parenthesis with `)`" } : {}),
       }, path);
     } else tools.push({ ...split, path });
   }

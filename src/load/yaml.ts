@@ -16,6 +16,7 @@ import { uniqueBy } from "../core/collection.ts";
 import type { Loaded, Position, Problem } from "../core/problem.ts";
 import { byteLength } from "../core/text.ts";
 import { messageOf } from "../core/thrown.ts";
+import { yamlFault } from "./yaml_fault.ts";
 
 export type YamlPath = readonly (string | number)[];
 export type YamlDocument = {
@@ -79,8 +80,8 @@ export function parseYaml(text: string, file: string, maxBytes: number): Loaded<
     problems.push({
       code: fault.code === "TAG_RESOLVE_FAILED" ? "yaml-tag" : "invalid-yaml",
       severity: "error",
-      message: fault.message.split("\n")[0] ?? fault.message,
       at: place(fault.pos[0]),
+      ...yamlFault(fault.code, fault.message),
     });
   }
   problems.push(...refusedNodes(document, place));

@@ -5,7 +5,7 @@ import type { Model } from "../agent/ports.ts";
 import { choiceNames, chooseModel } from "../core/model_choice.ts";
 import type { Policy } from "../core/policy.ts";
 import type { Loaded } from "../core/problem.ts";
-import { messageOf } from "../core/thrown.ts";
+import { codeOf, messageOf } from "../core/thrown.ts";
 import { machineFolder, projectPolicy, type Surroundings, userFolder } from "../load/locate.ts";
 import type { ScriptReply } from "../provider/script.ts";
 import { fault } from "./fault.ts";
@@ -30,8 +30,8 @@ export function withChosenModel(settings: Settings, name: string | undefined): L
     const names = choiceNames(policy.model).map((n) => `\`${n}\``).join(", ");
     return fault(
       "unknown-model",
-      `\`${name}\` is no model of this policy; there are ${names}`,
-      "see model.choices",
+      `\`${name}\` is no model of this policy, which has ${names}`,
+      "name one of these, or add it to `model.choices`",
     );
   }
   return { ok: true, value: { ...settings, policy: { ...policy, model } }, problems: [] };
@@ -109,10 +109,13 @@ async function scripted(file: string): Promise<Loaded<Model>> {
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
-    return fault(
-      "no-script",
-      `the script \`${file}\` cannot be read: ${messageOf(error)}`,
-    );
+    return codeOf(error) === "ENOENT"
+      ? fault(
+        "no-script",
+        `there is no script \`${file}\``,
+        "the path of `model.script` is relative to its policy file, that of --script to the current folder",
+      )
+      : fault("no-script", `the script \`${file}\` cannot be read: ${codeOf(error) ?? messageOf(error)}`);
   }
   const replies = loadScript(text, file);
   return replies.ok ? { ok: true, value: scriptModel(replies.value), problems: [] } : replies;

@@ -62,7 +62,7 @@ export async function readSettings(
     return fault("no-workspace", `\`${cwd}\` is no folder`, "give an existing one with -C");
   }
   if (options.trust === true && options.untrusted === true) {
-    return fault("usage", "`--trust` and `--untrusted` exclude each other");
+    return fault("usage", "`--trust` and `--untrusted` exclude each other", "give one of them");
   }
   const surroundings: Surroundings = {
     env: host.env,

@@ -130,7 +130,7 @@ sandbox: {mode: "off"}
     {
       name: "with a script that is not there",
       text: "version: 1\nmodel: {provider: script, script: none.yaml}\n",
-      says: ["error: the script `", "none.yaml` cannot be read"],
+      says: ["error: there is no script `", "none.yaml`; "],
     },
   ];
   for (const { name, text, says } of files) {

@@ -368,7 +368,7 @@ describe("models", () => {
     });
     await against([], ["--model", "small-1", "go"], "", "", (ran, m, server) => {
       assertEquals([ran.code, server.requests.length, m.ids()], [2, 0, []]);
-      assertStringIncludes(ran.stderr, "`small-1` is no model of this policy; there are `default`, `fast`");
+      assertStringIncludes(ran.stderr, "`small-1` is no model of this policy, which has `default`, `fast`");
     });
   });
 

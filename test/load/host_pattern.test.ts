@@ -38,7 +38,7 @@ describe("host patterns and the hosts of URLs have one form", () => {
 
 describe("parseHostPattern() refuses", () => {
   const rows: readonly (readonly [pattern: string, error: string])[] = [
-    ["https://example.com", "a host pattern names the host only, without `https://`"],
+    ["https://example.com", "a host pattern names the host only, without `https://`; write `example.com`"],
     ["example.com/path", "a host pattern names the host only, without a path or a user"],
     ["u@example.com", "a host pattern names the host only, without a path or a user"],
     ["example.com:8080", "it is no host name or address"],

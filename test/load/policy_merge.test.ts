@@ -386,7 +386,7 @@ describe("mergePolicy()", () => {
       pick: (p) => [
         p.redact.env,
         p.redact.patterns.map((x) => x.source),
-        p.skills.disabled,
+        p.skills.disabled.map(({ glob, layer }) => ({ glob, layer })),
         p.skills.triggers.map((t) => [t.skill, t.layer, t.pattern.source, t.pattern.test("GO")]),
       ],
       expected: [
