@@ -435,6 +435,13 @@ describe("a hostile policy", () => {
     assertMatch(ran.stderr, /policy\.yaml:3:\d+: error: .*`shell`.*(line 2|:2:)/);
   });
 
+  test("h-po-07: the mapping that other programs know is refused, with what there is", async () => {
+    await withMachine(async (m) => {
+      const ran = await called(caseOf("h-po-07"), m);
+      nothingRan(m, ran);
+      assertMatch(ran.stderr, /policy\.yaml:\d+:\d+: error: `sandbox\.network` is a mapping; expected .*`none`/);
+    });
+  });
   for (const backend of ["bwrap", "landlock"] as const) {
     const c = caseOf("h-po-07");
     tested.add(c.id);
