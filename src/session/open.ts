@@ -31,9 +31,9 @@ export async function openSession(
 ): Promise<Loaded<Session>> {
   const missing = unavailable(found.catalog, settings.policy, unlisted(found));
   if (missing.length > 0) return { ok: false, problems: missing };
-  const at = options.fixed?.store === undefined
+  const at = options.store === undefined
     ? await openStore(settings)
-    : { ok: true as const, value: options.fixed.store };
+    : { ok: true as const, value: options.store };
   if (!at.ok) return at;
   let log: OpenedLog | undefined;
   let session: Loaded<Session> | undefined;

@@ -42,9 +42,9 @@ export type SessionOptions = {
     readonly platform: string;
     readonly actor: string;
     readonly aliases: readonly { readonly value: string; readonly as: string }[];
-    /** In the place of the one that the policy names. */
-    readonly store?: SessionStore;
   };
+  /** In the place of one that is opened as the policy names it; several sessions may share it. */
+  readonly store?: SessionStore;
 };
 
 /** How a session is named in what is told of it. */

@@ -143,6 +143,7 @@ async function live(world: World, fates: DiskFates): Promise<Session | undefined
       approver: person(world),
       listeners: [],
       replies: [],
+      store: { dir: join(site.top, "state"), store: disk.open(fates) },
       ...(disk.logs().has(session) ? { resume: session } : {}),
       fixed: {
         clock,
@@ -151,7 +152,6 @@ async function live(world: World, fates: DiskFates): Promise<Session | undefined
         platform: "any",
         actor: "user",
         aliases: [{ value: site.top, as: "/world" }],
-        store: { dir: join(site.top, "state"), store: disk.open(fates) },
       },
     });
   } catch (error) {
