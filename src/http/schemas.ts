@@ -1,6 +1,5 @@
 // Shapes that several operations share, on the wire: what is checked on the way in and promised on the way out.
 import * as v from "valibot";
-import { roles } from "./tokens.ts";
 
 const text = v.string();
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
@@ -45,9 +44,9 @@ export const labels = v.pipe(
   v.maxEntries(32, "at most 32 entries"),
 );
 
-export const usageSchema = v.object({ input: count, output: count, cacheRead: count, cacheWrite: count });
+const usageSchema = v.object({ input: count, output: count, cacheRead: count, cacheWrite: count });
 
-export const deniedSchema = v.object({ call: text, tool: text, reason: text, unanswered: v.boolean() });
+const deniedSchema = v.object({ call: text, tool: text, reason: text, unanswered: v.boolean() });
 
 export const problemSchema = v.object({
   type: v.pipe(text, v.regex(/^urn:writ:problem:[a-z-]+$/)),
@@ -170,8 +169,6 @@ export const eventSchema = v.object({
   prev: text,
   hash: text,
 });
-
-export const roleSchema = v.picklist(roles);
 
 /** These stand once in the API document, by their name. */
 export const named = {

@@ -226,7 +226,7 @@ function openStream(
   return { stream, response: new Response(body, { headers: { ...streamHeaders(format), ...spec.headers } }) };
 }
 
-export function streamHeaders(format: StreamFormat): { readonly [name: string]: string } {
+function streamHeaders(format: StreamFormat): { readonly [name: string]: string } {
   return {
     "content-type": format === "sse" ? "text/event-stream" : "application/x-ndjson",
     "cache-control": "no-store",
@@ -237,7 +237,7 @@ export function streamHeaders(format: StreamFormat): { readonly [name: string]: 
 }
 
 /** An event as the stream of that format has it. In NDJSON the id is in the event itself. */
-export function encodeFrame({ id, type, json }: Frame, format: StreamFormat): string {
+function encodeFrame({ id, type, json }: Frame, format: StreamFormat): string {
   if (format === "ndjson") return `${json}\n`;
   return `${id === undefined ? "" : `id: ${id}\n`}event: ${type}\ndata: ${json}\n\n`;
 }
