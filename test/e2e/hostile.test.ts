@@ -439,7 +439,10 @@ describe("a hostile policy", () => {
     await withMachine(async (m) => {
       const ran = await called(caseOf("h-po-07"), m);
       nothingRan(m, ran);
-      assertMatch(ran.stderr, /policy\.yaml:\d+:\d+: error: `sandbox\.network` is a mapping; expected .*`none`/);
+      assertMatch(
+        ran.stderr,
+        /policy\.yaml:\d+:\d+: error: `sandbox\.network` is a mapping; expected .*`none`/,
+      );
     });
   });
   for (const backend of ["bwrap", "landlock"] as const) {
