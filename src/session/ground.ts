@@ -28,29 +28,38 @@ export async function layGround(
 ): Promise<Loaded<Ground>> {
   const sameWalls = before !== undefined && isSameGround(settings, before.settings);
   const boxes = sameWalls ? before.boxes : await openBoxes(settings);
-  boxes.renew();
-  const leaveBoxes = () => sameWalls ? undefined : boxes.close();
-  const site = { onKey: secrets.add, redact: secrets.under(settings.policy), boxes };
-  const servers = before?.servers.fits(settings) === true
-    ? { ok: true as const, value: before.servers }
-    : await openServers(host, settings, site);
-  if (!servers.ok) {
-    leaveBoxes();
-    return servers;
+  let servers: SessionServers | undefined;
+  let laid: Loaded<Ground> | undefined;
+  try {
+    boxes.renew();
+    const site = { onKey: secrets.add, redact: secrets.under(settings.policy), boxes };
+    const reached = before?.servers.fits(settings) === true
+      ? { ok: true as const, value: before.servers }
+      : await openServers(host, settings, site);
+    if (!reached.ok) return reached;
+    servers = reached.value;
+    laid = withCatalog({ settings, boxes, servers }, found);
+    return laid;
+  } finally {
+    if (laid?.ok !== true) await leaveGround({ boxes, servers }, before);
   }
-  const { lacking } = servers.value;
-  const catalog = found !== undefined && lacking.size === 0 ? found : loadCatalog(settings, lacking);
-  const ground = { settings, boxes, servers: servers.value, catalog };
-  const missing = unavailable(catalog.catalog, settings.policy, unlisted(catalog));
-  if (missing.length === 0) return { ok: true, value: ground, problems: [] };
-  await leaveGround(ground, before);
-  return { ok: false, problems: missing };
 }
 
+function withCatalog(ground: Omit<Ground, "catalog">, found: LoadedCatalog | undefined): Loaded<Ground> {
+  const { settings, servers: { lacking } } = ground;
+  const catalog = found !== undefined && lacking.size === 0 ? found : loadCatalog(settings, lacking);
+  const missing = unavailable(catalog.catalog, settings.policy, unlisted(catalog));
+  return missing.length > 0
+    ? { ok: false, problems: missing }
+    : { ok: true, value: { ...ground, catalog }, problems: [] };
+}
+
+type Opened = { readonly boxes: SessionBoxes; readonly servers: SessionServers | undefined };
+
 /** Ends what was opened for it, save what `kept` stands on as well. */
-export async function leaveGround({ servers, boxes }: Ground, kept?: Ground): Promise<void> {
+export async function leaveGround({ servers, boxes }: Opened, kept?: Opened): Promise<void> {
   try {
-    if (servers !== kept?.servers) await servers.close();
+    if (servers !== kept?.servers) await servers?.close();
   } finally {
     if (boxes !== kept?.boxes) boxes.close();
   }

@@ -71,7 +71,7 @@ export type Session = {
   /** Another model for the turns to come, reached as the one before. */
   useModel(model: ModelSettings): void;
   ref(): SessionRef;
-  /** Gives everything back: the log, the servers and what holds commands. */
+  /** Gives everything back: the log, the servers and what holds commands. Not while a turn or `adopt` runs. */
   close(): Promise<void>;
 };
 
