@@ -98,7 +98,7 @@ const escapes: readonly Attempt[] = [
     "cp /bin/sh src/s; chmod u+s src/s; src/s -p -c 'cat /etc/shadow' && echo ESCAPED",
   ],
   ["becoming somebody else", "sudo -n true && echo ESCAPED; su -c true nobody </dev/null && echo ESCAPED"],
-  ["a capability", "grep -E '^Cap(Prm|Eff|Bnd|Amb):.*[1-9a-f]' /proc/self/status && echo ESCAPED"],
+  ["a capability", "grep -E '^Cap(Prm|Eff|Inh|Amb):.*[1-9a-f]' /proc/self/status && echo ESCAPED"],
   ["privileges by exec", "grep -q '^NoNewPrivs:.1' /proc/self/status || echo ESCAPED"],
   ["the disk", "ls /dev/sd* /dev/vd* /dev/nvme* && echo ESCAPED; head -c 1 /dev/mem && echo ESCAPED"],
   ["the terminal", "echo x > /dev/tty && echo ESCAPED"],
