@@ -349,7 +349,7 @@ describe("neighbours of h-sl-01: other torn tails", () => {
   };
   for (const [what, tear] of Object.entries(tails)) {
     test(`${what}: kept aside and told, and the session goes on`, async () => {
-      let left = Buffer.alloc(0);
+      let left: Buffer = Buffer.alloc(0);
       const { before, resumed, sound, ran } = await afterwards((_, path) => {
         left = tear(readFileSync(path));
         writeFileSync(path, left);
