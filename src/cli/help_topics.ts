@@ -1,6 +1,7 @@
 // The topics of `writ help`, embedded as text: one line each.
 import context from "./help/context.md" with { type: "text" };
 import decisions from "./help/decisions.md" with { type: "text" };
+import errors from "./help/errors.md" with { type: "text" };
 import events from "./help/events.md" with { type: "text" };
 import exitCodes from "./help/exit-codes.md" with { type: "text" };
 import gates from "./help/gates.md" with { type: "text" };
@@ -36,5 +37,6 @@ export const helpTopics: readonly {
     text: sessions,
   },
   { name: "scripts", summary: "replies from a file instead of a model", text: scripts },
+  { name: "errors", summary: "what each code of a fault or a failed call means", text: errors },
   { name: "exit-codes", summary: "what the exit codes mean", text: exitCodes },
 ];
