@@ -1,40 +1,31 @@
 // The boxes of a session: what this machine builds them with, tried once, and the way of every program that Writ starts into
 // one of them.
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { realpathSync } from "node:fs";
+import { join } from "node:path";
 import type { Boxes, Entered, Place, ShellSettings } from "../agent/ports.ts";
 import { boxOf, defaultBox, type FullBox, unknownBox } from "../core/box.ts";
 import { boxLack } from "../core/box_lack.ts";
 import type { BoxPlan, Protected } from "../core/box_plan.ts";
 import type { SandboxFacts } from "../core/event.ts";
-import { absoluteGlob } from "../core/glob.ts";
 import { isWithin } from "../core/path.ts";
 import type { Policy } from "../core/policy.ts";
-import { keyFiles, keyPrograms, keySources } from "../core/key_sources.ts";
+import { keyPrograms, keySources } from "../core/key_sources.ts";
 import { messageOf } from "../core/thrown.ts";
-import {
-  gitFoldersOf,
-  machineFolder,
-  realOr,
-  sessionsFolder,
-  skillFolders,
-  stateFolder,
-  userFolder,
-} from "../load/locate.ts";
+import { stateFolder } from "../load/locate.ts";
 import { findWalls, likelyWalls, type WallsWanted } from "../sandbox/backend.ts";
-import { childEnvironment, type Environment } from "../sandbox/environment.ts";
-import { toolFolders, toolVariables } from "../sandbox/machine_paths.ts";
 import { type BoxSite, planBox, planLook } from "../sandbox/plan_box.ts";
-import { type PrivateHome, privateHome } from "../sandbox/private_home.ts";
 import { type Probe, probe } from "../sandbox/probe.ts";
-import { protectedPaths } from "../sandbox/protected_paths.ts";
 import { selfCommand } from "../sandbox/self.ts";
 import { boxWith, type Walls } from "../sandbox/walls.ts";
-import type { Settings } from "./settings.ts";
-
-/** What of the settings boxes are made from. */
-export type BoxesOf = Pick<Settings, "policy" | "surroundings">;
+import {
+  bareEnvironment,
+  type BoxesOf,
+  type BoxGround,
+  environmentOf,
+  layBoxGround,
+  protectedNow,
+  siteOf,
+} from "./box_ground.ts";
 
 export type SessionBoxes = {
   readonly facts: SandboxFacts | "off";
@@ -66,7 +57,7 @@ function refusal(message: string): string {
 }
 
 /** Whether boxes that were opened under one of the settings serve the other as well. */
-export function isSameGround({ policy: a }: BoxesOf, { policy: b }: BoxesOf): boolean {
+export function isSameWalls({ policy: a }: BoxesOf, { policy: b }: BoxesOf): boolean {
   return a.sandbox.mode === b.sandbox.mode && a.sandbox.backend === b.sandbox.backend && a.root === b.root;
 }
 
@@ -75,9 +66,9 @@ export async function openBoxes(settings: BoxesOf): Promise<SessionBoxes> {
   if (settings.policy.sandbox.mode === "off") return withoutBoxes();
   const programs = keyPrograms(keySources(settings.policy));
   const outside = programs.length === 0 ? {} : { outside: programs };
-  let ground: Ground;
+  let ground: BoxGround;
   try {
-    ground = groundOf(settings);
+    ground = layBoxGround(settings);
   } catch (error) {
     const reason = `no private home or folder for temporary files can be made (${messageOf(error)})`;
     return refusedBoxes({ mode: "required", backend: "none", reason, ...outside }, reason);
@@ -92,7 +83,7 @@ export async function openBoxes(settings: BoxesOf): Promise<SessionBoxes> {
 
 type Tried = { readonly walls?: Walls; readonly facts: Pick<SandboxFacts, "backend" | "probe" | "reason"> };
 
-async function tryWalls(settings: BoxesOf, ground: Ground): Promise<Tried> {
+async function tryWalls(settings: BoxesOf, ground: BoxGround): Promise<Tried> {
   const wanted = wallsWanted(settings);
   const likely = await likelyWalls(wanted);
   const first = likely === undefined ? undefined : await tryOut(likely, settings, ground);
@@ -116,25 +107,7 @@ function judged(walls: Walls, { holes, failure }: Probe): Tried {
   return { walls, facts: { backend, probe: "escaped", reason } };
 }
 
-type Ground = {
-  readonly home: PrivateHome;
-  readonly tmp: string;
-  /** Folders of tools, by where they were looked for: what is installed while a session runs is there for the next one. */
-  readonly tools: Map<string, readonly string[]>;
-  close(): void;
-};
-
-function groundOf({ policy, surroundings }: BoxesOf): Ground {
-  const state = stateFolder(surroundings);
-  mkdirSync(state, { recursive: true, mode: 0o700 });
-  const config = surroundings.env["XDG_CONFIG_HOME"] ?? join(surroundings.home, ".config");
-  const git = [join(surroundings.home, ".gitconfig"), join(config, "git", "config")];
-  const home = privateHome(realpathSync(state), policy.root, git);
-  const tmp = realpathSync(mkdtempSync(join(tmpdir(), "writ-")));
-  return { home, tmp, tools: new Map(), close: () => rmSync(tmp, { recursive: true, force: true }) };
-}
-
-async function tryOut(walls: Walls, settings: BoxesOf, ground: Ground): Promise<Probe> {
+async function tryOut(walls: Walls, settings: BoxesOf, ground: BoxGround): Promise<Probe> {
   const outside = realpathSync(stateFolder(settings.surroundings));
   const box = boxOf(settings.policy.sandbox, defaultBox);
   if (box === undefined) return { holes: [], failure: "there is no default box" };
@@ -150,14 +123,14 @@ async function tryOut(walls: Walls, settings: BoxesOf, ground: Ground): Promise<
   });
 }
 
-function boxesWith(walls: Walls, ground: Ground, facts: SandboxFacts): SessionBoxes {
+function boxesWith(walls: Walls, ground: BoxGround, facts: SandboxFacts): SessionBoxes {
   const plans = new Map<string, BoxPlan>();
   let protect: { readonly revision: string; readonly paths: readonly Protected[] } | undefined;
   const siteNow = (settings: BoxesOf) => {
     const { revision } = settings.policy;
     if (protect?.revision !== revision) {
       plans.clear();
-      protect = { revision, paths: protectedPaths(protectedSite(settings)) };
+      protect = { revision, paths: protectedNow(settings) };
     }
     return siteOf(settings, ground, protect.paths);
   };
@@ -290,99 +263,6 @@ function boxFault(box: FullBox, walls: Walls): string | undefined {
 function limitsOf({ tools }: Policy): Omit<ShellSettings, "env" | "boxes"> {
   const { timeoutMs, maxTimeoutMs, maxOutput } = tools.shell;
   return { timeoutMs, maxTimeoutMs, maxOutput };
-}
-
-/** Of a command that runs as Writ itself does. */
-function bareEnvironment({ policy, surroundings }: BoxesOf, box: FullBox | undefined): Environment {
-  return childEnvironment(surroundings.env, {
-    allow: [...policy.shellEnv, ...box?.env ?? []],
-    home: surroundings.home,
-    tmp: tmpdir(),
-    writable: [policy.root],
-  });
-}
-
-function environmentOf(settings: BoxesOf, ground: Ground, box: FullBox, walls: Walls): Environment {
-  const { policy, surroundings } = settings;
-  const env = childEnvironment(surroundings.env, {
-    allow: [...policy.shellEnv, ...box.env],
-    home: ground.home.folder,
-    // The same folder, by the name under which everything looks for it.
-    tmp: walls.backend === "bwrap" ? "/tmp" : ground.tmp,
-    writable: [policy.root, ground.home.folder, ground.tmp],
-  });
-  return {
-    ...toolVariables(toolsOf(settings, ground), realOr(surroundings.home)),
-    ...env,
-    GIT_CONFIG_GLOBAL: ground.home.gitConfig,
-  };
-}
-
-function toolsOf({ policy, surroundings }: BoxesOf, { tools }: Ground): readonly string[] {
-  const home = realOr(surroundings.home);
-  const { PATH = "" } = childEnvironment(surroundings.env, {
-    allow: policy.shellEnv,
-    home: surroundings.home,
-    tmp: "/tmp",
-    writable: [policy.root],
-  });
-  const key = JSON.stringify([PATH, home]);
-  const found = tools.get(key) ?? toolFolders(PATH, home);
-  tools.set(key, found);
-  return found;
-}
-
-function siteOf(settings: BoxesOf, ground: Ground, protect: readonly Protected[]): BoxSite {
-  const { policy, surroundings } = settings;
-  return {
-    root: policy.root,
-    home: realOr(surroundings.home),
-    gitFolders: outerGit(policy.root),
-    tools: toolsOf(settings, ground),
-    privateHome: ground.home,
-    tmp: ground.tmp,
-    hide: [
-      ...policy.sandbox.hide,
-      stateFolder(surroundings),
-      userFolder(surroundings),
-      machineFolder(surroundings),
-      sessionsFolder(surroundings, policy.auditDir),
-      ...keyFiles(keySources(policy)),
-    ],
-    protect,
-    limits: policy.sandbox.limits,
-    env: surroundings.env,
-  };
-}
-
-// The folder that all worktrees share holds that of each; what lies in the workspace is there with it.
-function outerGit(root: string): readonly string[] {
-  const folders = gitFoldersOf(root).filter((folder) => !isWithin(folder, root));
-  return folders.filter((folder) => !folders.some((other) => other !== folder && isWithin(folder, other)));
-}
-
-function protectedSite({ policy, surroundings }: BoxesOf): Parameters<typeof protectedPaths>[0] {
-  const { root } = policy;
-  const inRoot = (path: string) => isWithin(path, root) && path !== root;
-  return {
-    root,
-    gitFolders: gitFoldersOf(root),
-    named: [
-      { path: join(root, ".writ"), folder: true },
-      ...[
-        ...skillFolders("project", surroundings, root),
-        ...policy.skills.sources.flatMap((s) => s.kind === "path" ? [s.path] : []),
-      ]
-        .filter(inRoot).map((path) => ({ path, folder: true })),
-      ...[...policy.instructions, "AGENTS.md"].map((name) => ({ path: join(root, name), folder: false })),
-      ...policy.files.filter(({ path }) => inRoot(path)).map(({ path }) => ({ path, folder: false })),
-      ...policy.protect.filter((p) => p.literal).flatMap(({ source }) => {
-        const made = absoluteGlob(source, { root, home: surroundings.home });
-        return "error" in made || !inRoot(made.prefix) ? [] : [{ path: made.prefix, folder: false }];
-      }),
-    ].filter(({ path }) => dirname(path) !== path),
-    isProtected: (path) => policy.protect.some((p) => p.pattern.test(path)),
-  };
 }
 
 // As a command may write them.

@@ -1,7 +1,7 @@
 // What a session stands on besides its log: what holds its commands, its servers, and the skills that can be had with them.
 import { unavailable } from "../core/catalog.ts";
 import type { Loaded } from "../core/problem.ts";
-import { isSameGround, openBoxes, type SessionBoxes } from "./boxes.ts";
+import { isSameWalls, openBoxes, type SessionBoxes } from "./boxes.ts";
 import { loadCatalog, type LoadedCatalog, unlisted } from "./catalog.ts";
 import type { Host } from "./host.ts";
 import { openServers, type SessionServers } from "./mcp_servers.ts";
@@ -26,7 +26,7 @@ export async function layGround(
   settings: Settings,
   { before, found }: { readonly before?: Ground; readonly found?: LoadedCatalog },
 ): Promise<Loaded<Ground>> {
-  const sameWalls = before !== undefined && isSameGround(settings, before.settings);
+  const sameWalls = before !== undefined && isSameWalls(settings, before.settings);
   const boxes = sameWalls ? before.boxes : await openBoxes(settings);
   let servers: SessionServers | undefined;
   let laid: Loaded<Ground> | undefined;

@@ -3,7 +3,8 @@ import type { SandboxFacts } from "../core/event.ts";
 import { findWalls, lacksOf } from "../sandbox/backend.ts";
 import { run } from "../sandbox/subprocess.ts";
 import type { Walls } from "../sandbox/walls.ts";
-import { type BoxesOf, openBoxes, wallsWanted } from "./boxes.ts";
+import type { BoxesOf } from "./box_ground.ts";
+import { openBoxes, wallsWanted } from "./boxes.ts";
 
 export type SandboxReport = {
   readonly mode: "required" | "off";

@@ -8,7 +8,8 @@ import { loadPolicyFile } from "../../src/load/policy_file.ts";
 import { mergePolicy } from "../../src/load/policy_merge.ts";
 import { findWalls } from "../../src/sandbox/backend.ts";
 import { selfCommand } from "../../src/sandbox/self.ts";
-import { type BoxesOf, openBoxes } from "../../src/session/boxes.ts";
+import type { BoxesOf } from "../../src/session/box_ground.ts";
+import { openBoxes } from "../../src/session/boxes.ts";
 import { sandboxReport } from "../../src/session/sandbox_report.ts";
 
 const wanted = { folder: tmpdir(), self: selfCommand(), writable: [] };
