@@ -196,3 +196,25 @@ test("the log of a session that was compacted replays into its state", async () 
   await live.turn("third");
   assertEquals(live.events.reduce(reduce, emptySession), live.session.agent.recorder.state);
 });
+
+test("a compaction in a fork leaves what the session around it was given", async () => {
+  site.put(
+    "policy.yaml",
+    "version: 1\nmodel: {provider: script, context_tokens: 8000, max_output_tokens: 1000}\nworkspace: {trust: trusted}\nlimits: {same_call: 50}\n",
+  );
+  site.put("ws/AGENTS.md", "Use tabs.\n");
+  site.put("ws/big.txt", "a line that is long enough to matter\n".repeat(120));
+  site.put(
+    `${folder}/look/SKILL.md`,
+    skillText("look", "Looks around", "context: fork\nallowed_tools: [read_file]\n"),
+  );
+  const reads = Array.from({ length: 6 }, () => calls("read_file", { path: "big.txt" }));
+  live = await openLive(site, [...reads, says("seen"), says("done")], {
+    onEvent: ({ type }) => type === "fork.started" && site.put("ws/AGENTS.md", "Use spaces.\n"),
+  });
+  const { system } = live.request();
+  assertEquals(await live.turn("look", ["look"]), "done");
+  const compacted = live.events.filter((e) => e.type === "context.compacted").map((e) => e.session);
+  assertEquals([compacted.length > 0, compacted.includes(live.session.id)], [true, false]);
+  assertEquals(live.request().system, system);
+});
