@@ -28,6 +28,7 @@ const unitTests = [
   "mcp",
   "tools",
   "store",
+  "session",
   "cli",
   "scripts",
 ]
