@@ -1,15 +1,18 @@
 // Faults from outside, on purpose, and what must hold all the same.
 //   scripts/faults [--nightly] [--seed N] [--minutes N] [PART …]
 // Parts: kill (SIGKILL at any moment), disk (writes, syncs, opens and renames that fail, a disk that is full or read-only),
-// clock (time that jumps), fuzz (files that a hostile hand wrote), chaos (a model that means no good), simulation (the loop in a
-// world that a seed makes). A part whose tools are not there is skipped, with the reason; one that `--minutes` ends says how far
-// it came. The last line is `N passed, N failed`.
+// clock (time that jumps), fuzz (files that a hostile hand wrote), pattern (regular expressions that take long elsewhere), chaos
+// (a model that means no good), simulation (the loop in a world that a seed makes), soak (turn after turn in one process). A part
+// whose tools are not there is skipped, with the reason; one that `--minutes` ends says how far it came. The last line is
+// `N passed, N failed`.
 import process from "node:process";
 import { clockFaults } from "./faults_clock.ts";
 import { diskFaults } from "./faults_disk.ts";
 import { chaosFaults, fuzzFaults } from "./faults_fuzz.ts";
 import { killFaults } from "./faults_kill.ts";
+import { patternFaults } from "./faults_pattern.ts";
 import { simulationFaults } from "./faults_simulation.ts";
+import { soakFaults } from "./faults_soak.ts";
 
 /** What was tried under one name. */
 export type Finding =
@@ -33,8 +36,10 @@ const parts: { readonly [name: string]: Part } = {
   disk: diskFaults,
   clock: clockFaults,
   fuzz: fuzzFaults,
+  pattern: patternFaults,
   chaos: chaosFaults,
   simulation: simulationFaults,
+  soak: soakFaults,
 };
 
 const args = process.argv.slice(2);
