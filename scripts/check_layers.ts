@@ -30,7 +30,7 @@ const table: { readonly [layer: string]: Rule } = {
     own: ["core", "load", "agent", "provider", "shell", "sandbox", "tools", "mcp", "store", "runtime"],
     outside: ["node:"],
   },
-  server: { own: ["core", "load", "agent", "session"], outside: ["node:"] },
+  server: { own: ["core", "load", "agent", "store", "runtime", "session"], outside: ["node:"] },
   http: {
     own: ["core", "disk", "load"],
     types: ["server"],

@@ -142,7 +142,10 @@ export type EventData = {
     readonly reason: "cancelled" | "shutdown" | "restart" | "failed";
     readonly message?: string;
   };
-  "session.described": Pick<ServedFacts, "title" | "metadata">;
+  "session.described": {
+    readonly title?: string;
+    readonly metadata?: { readonly [name: string]: Json };
+  };
   /** Nothing follows. */
   "session.closed": { readonly actor: string };
   /** A request that changed the session was carried out; `of`: seq of the event that tells what came of it. */
