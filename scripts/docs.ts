@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import { exitCodes, exitMeanings, type ExitName, stopTable } from "../src/core/outcome.ts";
 import { notInThisVersion } from "../src/load/policy_keys.ts";
+import { operationRows, problemRows } from "./docs_http.ts";
 import { policyKeyRows, ruleKeyRows, shippedSetLines, toolRows } from "./docs_policy.ts";
 
 const root = join(dirname(new URL(import.meta.url).pathname), "..");
@@ -25,6 +26,8 @@ const tables: { readonly [name: string]: () => string } = {
   "rule-keys": () => table(["Key", "Value", "Meaning"], ruleKeyRows()),
   "shipped-sets": shippedSetLines,
   tools: () => table(["Tool", "Arguments", "Risk", "Specifier of a rule", "Enabled"], toolRows()),
+  "http-operations": () => table(["Operation", "Role", "Meaning"], operationRows()),
+  "http-problems": () => table(["Status", "Code", "Meaning"], problemRows()),
   "policy-not-yet": () =>
     notInThisVersion.map(({ path, when }) =>
       `\`${path.replaceAll(".*", "[]")}\`${when === undefined ? "" : " (some values)"}`

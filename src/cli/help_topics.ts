@@ -5,6 +5,7 @@ import errors from "./help/errors.md" with { type: "text" };
 import events from "./help/events.md" with { type: "text" };
 import exitCodes from "./help/exit-codes.md" with { type: "text" };
 import gates from "./help/gates.md" with { type: "text" };
+import http from "./help/http.md" with { type: "text" };
 import mcp from "./help/mcp.md" with { type: "text" };
 import policy from "./help/policy.md" with { type: "text" };
 import sandbox from "./help/sandbox.md" with { type: "text" };
@@ -24,6 +25,7 @@ export const helpTopics: readonly {
   { name: "skills", summary: "packages, triggers, bounds", text: skills },
   { name: "gates", summary: "actions that wait for evidence and a verdict", text: gates },
   { name: "mcp", summary: "servers of tools: how they are reached, listed and judged", text: mcp },
+  { name: "http", summary: "`writ serve`: sessions, events and approvals over HTTP", text: http },
   { name: "sandbox", summary: "what confines a command, and what does not", text: sandbox },
   {
     name: "context",

@@ -46,6 +46,12 @@ export const verbs: readonly Verb[] = [
     load: async () => (await import("./commands/session.ts")).session,
   },
   {
+    name: "serve",
+    usage: "serve",
+    summary: "offer sessions, events and approvals over HTTP",
+    load: async () => (await import("./commands/serve.ts")).serve,
+  },
+  {
     name: "demo",
     usage: "demo [--live]",
     summary: "show what writ is for, without a key",

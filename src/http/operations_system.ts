@@ -2,7 +2,8 @@
 import * as v from "valibot";
 import { type Operation, operation, postRate } from "./operation.ts";
 
-const parts = ["policy", "skills", "store", "model"] as const;
+/** What `ready` of the host looks at. */
+const parts = ["policy", "store", "sandbox"] as const;
 const drainState = v.object({ draining: v.boolean(), runningTurns: v.number() });
 
 export const systemOperations: readonly Operation[] = [
@@ -24,25 +25,29 @@ export const systemOperations: readonly Operation[] = [
     answers: {
       200: {
         about: "it would",
-        schema: v.object({ status: v.literal("ready"), components: v.record(v.string(), v.literal("ok")) }),
+        schema: v.object({
+          status: v.literal("ready"),
+          components: v.record(v.string(), v.picklist(["ok", "failed"])),
+        }),
       },
     },
     problems: ["not-ready", "draining"],
     async run({ service: { host }, query }) {
       if (host.draining()) return { refused: { code: "draining", detail: "the server is going down" } };
-      const asked = Object.keys(query);
-      const all = Object.entries((await host.ready()).components);
-      const components = asked.length === 0 ? all : all.filter(([name]) => asked.includes(name));
-      if (components.every(([, state]) => state === "ok")) {
-        return { status: 200, value: { status: "ready", components: Object.fromEntries(components) } };
-      }
+      const { ready, components } = await host.ready();
       // What is wrong in detail is for those who have a token: a probe has none.
-      const states = components.map(([name, state]) => [name, state === "ok" ? "ok" : "failed"]);
+      const states = Object.fromEntries(
+        Object.entries(components).map(([name, state]) => [name, state === "ok" ? "ok" : "failed"]),
+      );
+      const asked = Object.keys(query).filter((name) => name in states);
+      if (asked.length === 0 ? ready : asked.every((name) => states[name] === "ok")) {
+        return { status: 200, value: { status: "ready", components: states } };
+      }
       return {
         refused: {
           code: "not-ready",
           detail: "a part of the server does not work; its log on standard error says why",
-          members: { components: Object.fromEntries(states) },
+          members: { components: states },
         },
       };
     },

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { exitCodes, exitMeanings, type ExitName, stopTable } from "../../src/core/outcome.ts";
 import { helpTopics } from "../../src/cli/help_topics.ts";
 import { verbs } from "../../src/cli/verbs.ts";
+import { openTokens, readTokens } from "../../src/http/tokens.ts";
 import { type Ended, eventsOf, type Machine, soundLog, withMachine } from "../support/machine.ts";
 import { binary, root } from "../support/runtimes.ts";
 
@@ -200,6 +201,9 @@ const table: { readonly [command: string]: How } = {
     run: (m) => m.writ(["__scenario", join(root, "test/golden/forced/scenario.yaml")]),
     says: '"session.started"',
   },
+  ...Object.fromEntries(httpCommands().map((c) => [c, { why: "is a step of the session over HTTP below" }])),
+  "writ policy show --json": { run: (m) => m.writ(["policy", "show", "--json"]), says: '"revision"' },
+  "writ serve": { why: "ends only when it is told to; see the session over HTTP below" },
   "writ help [TOPIC]": { run: (m) => m.writ(["help"]), says: "Topics (writ help TOPIC):" },
   ...Object.fromEntries(
     helpTopics.map((
@@ -207,6 +211,11 @@ const table: { readonly [command: string]: How } = {
     ) => [`writ help ${name}`, { run: (m: Machine) => m.writ(["help", name]), says: "# " }]),
   ),
 };
+
+function httpCommands(): readonly string[] {
+  return fences.filter((f) => f.document === "src/cli/help/http.md" && f.language === "sh")
+    .flatMap((f) => f.text.trim().split("\n"));
+}
 
 async function afterRun(m: Machine, use: (id: string) => Promise<Ended>): Promise<Ended> {
   assertEquals((await m.writ(["run", ...laptop, ...review, "review this PR"])).code, 0);
@@ -252,6 +261,63 @@ describe("a command in the documents", () => {
         [...textOf(d).matchAll(/`writ run (--[a-z-]+)/g)].map((o) => o[1] ?? "")
       );
       assertEquals(options.filter((o) => !help.includes(o)), []);
+    });
+  });
+});
+
+describe("`writ help http`", () => {
+  const [
+    start = "",
+    define = "",
+    create = "",
+    submit = "",
+    events = "",
+    list = "",
+    answer = "",
+    secret = "",
+    line = "",
+  ] = httpCommands();
+  // Paths in the document are those of somebody who has set nothing.
+  const env = { XDG_STATE_HOME: "" };
+
+  test("takes a newcomer with curl through a session with an approval", async () => {
+    await withMachine(async (m) => {
+      m.write(
+        "replies.yaml",
+        '- {text: one folder}\n- call: {write_file: {path: new.txt, content: "x"}}\n- {text: written}\n',
+      );
+      m.write("home/policy.yaml", "version: 1\nmodel: {provider: script, script: ../replies.yaml}\n");
+      const server = m.start(start.replace("~", m.home).split(" ").slice(1), { env });
+      await server.until("stderr", "listening at ");
+      const sh = (text: string) => m.startProgram(["bash", "-c", `${define}\n${text}`], { env });
+      const json = async (text: string) => JSON.parse((await sh(text).ended).stdout);
+      const { id, workspace } = await json(create);
+      const first = await json(submit.replace("ID", id));
+      assertEquals([first.status, first.output], ["completed", { text: "one folder" }]);
+      const second = sh(submit.replace("ID", id));
+      let items: { id: string; tool: string }[] = [];
+      while (items.length === 0) ({ items } = await json(list));
+      assertEquals(items.map((p) => p.tool), ["write_file"]);
+      const answered = await json(answer.replace("ID", id).replace("/P ", `/${items[0]?.id} `));
+      assertEquals([answered.status, answered.decision], ["resolved", "allow"]);
+      assertEquals(JSON.parse((await second.ended).stdout).output, { text: "written" });
+      assertEquals(readFileSync(join(workspace, "new.txt"), "utf8"), "x");
+      const stream = sh(events.replace("ID", id));
+      await stream.until("stdout", /event: turn\.completed[\s\S]*event: turn\.completed/);
+      server.kill("SIGTERM");
+      assertEquals((await server.ended).code, 0);
+      assertStringIncludes((await stream.ended).stdout, "event: writ.draining");
+    });
+  });
+
+  test("shows how a line of the token file is made", async () => {
+    await withMachine(async (m) => {
+      const made = await m.program(["bash", "-c", `${secret}\n${line}\nprintf %s "$secret" >secret`]);
+      const file = m.write("tokens", made.stdout);
+      const { credentials, problems } = readTokens(file);
+      assertEquals([problems, credentials.length, credentials[0]?.caller.name], [[], 1, "ci"]);
+      const found = openTokens(file, () => {}).find(readFileSync(join(m.repo, "secret"), "utf8"));
+      assertEquals(found, credentials[0]);
     });
   });
 });

@@ -219,7 +219,7 @@ describe("idempotency keys", () => {
 describe("readiness", () => {
   const rows: readonly { readonly query: string; readonly status: number; readonly components: unknown }[] = [
     { query: "", status: 503, components: { policy: "ok", store: "failed" } },
-    { query: "?policy", status: 200, components: { policy: "ok" } },
+    { query: "?policy", status: 200, components: { policy: "ok", store: "failed" } },
     { query: "?store&policy", status: 503, components: { policy: "ok", store: "failed" } },
   ];
   for (const { query, status, components } of rows) {
