@@ -80,8 +80,8 @@ describe("a policy", () => {
     },
     {
       name: "with a key of a later version",
-      text: `version: 1\n${script}server: {}\n`,
-      says: ["policy.yaml:3:1: error: `server` is not in this version of writ"],
+      text: `version: 1\n${script}output: {}\n`,
+      says: ["policy.yaml:3:1: error: `output` is not in this version of writ"],
     },
     {
       name: "with several faults: all at once, each with its place",

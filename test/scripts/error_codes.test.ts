@@ -16,7 +16,7 @@ function texts(folder: string, ending: string, without = /^$/): readonly string[
 
 const sources = texts("src", ".ts");
 // Problems of the HTTP API have a table of their own, made of the statuses that it answers with.
-const own = texts("src", ".ts", /^(?:http|server)\b|\bserve\.ts$/);
+const own = texts("src", ".ts", /^(?:http|server)\b/);
 const word = "([a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)";
 const joined = "([a-z][a-z0-9]*(?:[-_][a-z0-9]+)+)";
 const makers =
