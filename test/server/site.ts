@@ -47,7 +47,8 @@ export function makeHostSite(policy = policyText()): HostSite {
       const opened = await openHost({
         machine: site.context.host,
         choice: { policy: [join(site.top, "policy.yaml")] },
-        model: () => ({ replies: typeof replies === "function" ? replies(n++) : replies }),
+        // Arguments of a call belong to one call: what was judged is remembered by them.
+        model: () => ({ replies: structuredClone(typeof replies === "function" ? replies(n++) : replies) }),
         note: (line) => notes.push(line),
         ...options,
       });
