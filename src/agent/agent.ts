@@ -28,8 +28,8 @@ export type Agent = {
   readonly catalog: Catalog;
   /** Stays the same from request to request; only a compaction exchanges it. */
   readonly preface: { now: Preface };
-  /** As files are now and these skills were used; `before` is what the model was given. */
-  makePreface(recent: SessionState["recent"], before: Preface): Preface;
+  /** As files are now. */
+  makePreface(input: PrefaceInput): Preface;
   readonly recorder: Recorder;
   /** The session that this one is a fork of. */
   readonly parent?: Agent;
@@ -73,6 +73,15 @@ export type Preface = {
   readonly stable: StableText;
   /** What the model sees of the catalog by it; when skills were left out, it is offered find_skill. */
   readonly shown: Shown;
+};
+
+export type PrefaceInput = {
+  /** Skills that were used, as the session's state has them. */
+  readonly recent: SessionState["recent"];
+  /** Of the model that is asked: what instruction files may take of it. */
+  readonly contextTokens: number;
+  /** What the model was given before. */
+  readonly before?: Preface;
 };
 
 /** Where forks are recorded: each in a log of its own, beside that of the session. */

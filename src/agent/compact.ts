@@ -82,7 +82,11 @@ export async function compact(agent: Agent, signal: AbortSignal, asked: boolean)
   if ("fault" in summary) return refuse(summary.fault);
   const data = compacted(plan, summary.text);
   const before = agent.preface.now;
-  const preface = agent.makePreface(state.recent, before);
+  const preface = agent.makePreface({
+    recent: state.recent,
+    contextTokens: agent.policy.model.contextTokens,
+    before,
+  });
   const after = contextOf({ ...agent, preface: { now: preface } }, {
     ...state,
     transcript: compactTranscript(state, data),

@@ -43,8 +43,13 @@ export async function makeAgent(frame: Frame, ground: Ground): Promise<Loaded<Ag
     value: {
       policy,
       catalog: catalog.catalog,
-      preface: { now: makePreface({ ...preface, recent: recorder.state.recent }) },
-      makePreface: (recent, before) => makePreface({ ...preface, recent, before }),
+      preface: {
+        now: makePreface(preface, {
+          recent: recorder.state.recent,
+          contextTokens: policy.model.contextTokens,
+        }),
+      },
+      makePreface: (input) => makePreface(preface, input),
       recorder,
       forks: frame.forks,
       model: model.value,

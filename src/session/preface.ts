@@ -1,7 +1,7 @@
 // What stands before a conversation and stays the same from request to request: who the model is, the list of skills, and
 // the instruction files.
 import { join } from "node:path";
-import type { Preface } from "../agent/agent.ts";
+import type { Preface, PrefaceInput } from "../agent/agent.ts";
 import { type Listing, listingOptions, renderListing, shownBy } from "../core/listing.ts";
 import type { Policy } from "../core/policy.ts";
 import { identity } from "../core/prompt.ts";
@@ -14,21 +14,21 @@ import type { Settings } from "./settings.ts";
 type Parts = {
   readonly settings: Pick<Settings, "policy" | "trusted" | "trustedContent" | "cwd">;
   readonly catalog: LoadedCatalog;
-  readonly recent: SessionState["recent"];
   /** For what was never an event. */
   redact(text: string): string;
-  /** What the model was given before this. */
-  readonly before?: Preface;
 };
 
 /** As files and catalog are now. */
-export function makePreface({ settings, catalog, recent, redact, before }: Parts): Preface {
+export function makePreface(
+  { settings, catalog, redact }: Parts,
+  { recent, contextTokens, before }: PrefaceInput,
+): Preface {
   const { policy, trustedContent } = settings;
   const { skills } = policy;
   const listed = listing(policy, catalog, recent);
   const whole = () => listing(policy, catalog, recent, Infinity);
   const shortened = skills.modelChoice && listed.omitted.length + listed.shortened.length > 0;
-  const read = instructionsOf(settings);
+  const read = instructionsOf(settings, contextTokens);
   return {
     shown: shownBy(listed),
     stable: {
@@ -49,9 +49,9 @@ export function makePreface({ settings, catalog, recent, redact, before }: Parts
   };
 }
 
-function instructionsOf({ policy, trusted, cwd }: Parts["settings"]) {
-  const { root, instructions, model } = policy;
-  return trusted ? readInstructions(root, cwd, instructions, model.contextTokens) : [];
+function instructionsOf({ policy, trusted, cwd }: Parts["settings"], contextTokens: number) {
+  const { root, instructions } = policy;
+  return trusted ? readInstructions(root, cwd, instructions, contextTokens) : [];
 }
 
 /** The catalog as the model sees it, and what had no room in it. */

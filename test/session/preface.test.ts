@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, test } from "bun:test";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { compact } from "../../src/agent/compact.ts";
 import { offeredTools } from "../../src/agent/offered.ts";
+import { chooseModel } from "../../src/core/model_choice.ts";
 import { emptySession, reduce } from "../../src/core/session.ts";
 import {
   calls,
@@ -217,4 +218,25 @@ test("a compaction in a fork leaves what the session around it was given", async
   const compacted = live.events.filter((e) => e.type === "context.compacted").map((e) => e.session);
   assertEquals([compacted.length > 0, compacted.includes(live.session.id)], [true, false]);
   assertEquals(live.request().system, system);
+});
+
+test("instruction files take no more of another model than it has, once they are made anew", async () => {
+  site.put(
+    "policy.yaml",
+    "version: 1\nmodel: {provider: script, max_output_tokens: 500, choices: {small: {name: small, context_tokens: 4000}}}\nworkspace: {trust: trusted}\n",
+  );
+  site.put("ws/AGENTS.md", "x".repeat(6000));
+  live = await openLive(site, [says("a"), says("b"), says("summary")]);
+  const shown = ({ session }: Live) =>
+    session.agent.preface.now.stable.instructions.map(({ text }) => /^x*/.exec(text)?.[0].length);
+  assertEquals(shown(live), [6000]);
+  await live.turn(long.slice(0, 6000));
+  await live.turn("second");
+  const small = chooseModel(live.session.agent.policy.model, "small");
+  if (small === undefined) throw new Error("no such choice");
+  live.session.useModel(small);
+  assertEquals(shown(live), [6000]);
+  await compactNow(live);
+  const [bytes = 0] = shown(live);
+  assertEquals([shown(live).length, bytes > 0, bytes <= 4000], [1, true, true]);
 });
