@@ -16,7 +16,12 @@ const decisionFiles =
   ("decide rule command command_miss glob glob_walk host grant grant_rule covering rule_cover broad layer_split protected path " +
     "command_risk risky_options program_options script_risk facts").split(" ");
 /** Tests beside those of core that see decisions. */
-const otherTests = ["shell/permission_cases", "shell/shell_facts", "shell/guessed_words", "load/host_pattern"];
+const otherTests = [
+  "shell/permission_cases",
+  "shell/shell_facts",
+  "shell/guessed_words",
+  "load/host_pattern",
+];
 /** How much of their usual number of cases properties try. */
 const share = "0.1";
 /** Milliseconds from which a case waits until all the cheaper ones of every file have run. */
