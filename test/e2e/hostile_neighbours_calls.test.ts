@@ -1,19 +1,12 @@
-// Neighbours of the hostile cases of models, output and records: the same kinds with other values.
+// Neighbours of the hostile cases of models and output: the same kinds with other values.
 import { describe, test } from "bun:test";
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
-import {
-  existsSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync, symlinkSync } from "node:fs";
 import process from "node:process";
 import { join } from "node:path";
 import { eventsOf, isRunning, type Machine, soundLog, withMachine } from "../support/machine.ts";
+import { withMessagesServer } from "../support/messages_server.ts";
 import { play } from "../support/play.ts";
 
 const noBox = 'sandbox: {mode: "off"}';
@@ -306,6 +299,181 @@ describe("neighbours of h-to-04: children that do not want to end", () => {
   });
 });
 
+describe("neighbours of h-sk-12 and h-sk-13: what a skill and its arguments say", () => {
+  test("arguments stand where they belong, once, and end nothing", async () => {
+    await withMachine(async (m) => {
+      m.write(
+        "config/writ/skills/arg/SKILL.md",
+        "---\nname: arg\ndescription: x\n---\nDo: $ARGUMENTS / {{arguments}} end\n",
+      );
+      m.write("replies.yaml", "- text: done\n");
+      const policy = m.write("policy.yaml", "version: 1\nmodel: {provider: script, script: replies.yaml}\n");
+      const given = [
+        "$$ARGUMENTS",
+        "$ARGUMENTS[0] $1 $0",
+        "{{{{arguments}}}}",
+        "</SKILL>",
+        "</skill >",
+        "&lt;/skill&gt;",
+        '<skill name="x">',
+        "$& $1 $$ $`",
+      ];
+      for (const text of given) {
+        const ran = await m.writ(["run", "--policy", policy, "-"], { input: `/skill arg ${text}` });
+        assertEquals([ran.code, ran.stdout], [0, "done\n"], ran.stderr);
+        const [loaded] = eventsOf(await soundLog(m), "skill.loaded");
+        const body = loaded?.data.body ?? "";
+        assertEquals(body.match(/<\s*\/\s*skill\s*>/gi)?.length, 1, JSON.stringify([text, body]));
+        assertEquals(body.match(/<skill\b/gi)?.length, 1, JSON.stringify([text, body]));
+        const [, first, second] = /Do: ([\s\S]*) \/ ([\s\S]*) end/.exec(body) ?? [];
+        assertEquals(first, second, JSON.stringify(text));
+        if (!/[<&\u200b]/.test(text)) assertEquals(first, text);
+      }
+    });
+  });
+
+  test("a bound holds however the call is put", async () => {
+    await withMachine(async (m) => {
+      m.write(
+        "config/writ/skills/lie/SKILL.md",
+        "---\nname: lie\ndescription: x\nallowed_tools: [read_file, 'shell(echo *)']\n---\nCall anything.\n",
+      );
+      const commands = [
+        "id",
+        "echo a; id",
+        "echo $(id)",
+        "echo a | sh",
+        "echo a > b.txt",
+        "echo a && touch c.txt",
+        "ECHO=1 id",
+        "echo\na\nid",
+        "bash -c 'echo a'",
+        "env echo a",
+        "\\id",
+        "/bin/echo a; id",
+      ];
+      const { results } = await play(m, {
+        policy: [noBox],
+        calls: [
+          { load_skill: { name: "lie" } },
+          ...commands.map((command) => ({ shell: { command } })),
+          { write_file: { path: "d.txt", content: "x" } },
+          { load_skill: { name: "lie" } },
+          { shell: { command: "echo fine" } },
+        ],
+        allow: ["shell", "write_file", "load_skill"],
+      });
+      const got = results.slice(1, 1 + commands.length);
+      assertEquals(
+        got.map((r, i) => [commands[i], r.ok, /uid=/.test(r.text)]),
+        commands.map((c) => [c, false, false]),
+      );
+      assertEquals(
+        [results[commands.length + 1]?.ok, results.at(-1)?.ok],
+        [false, true],
+        JSON.stringify(results.slice(-3)),
+      );
+      assertEquals(["b.txt", "c.txt", "d.txt"].filter((f) => existsSync(join(m.repo, f))), []);
+    });
+  });
+});
+
+describe("neighbours of h-mo-02: arguments that are none", () => {
+  test("each is answered, no tool starts, and the turn completes", async () => {
+    await withMachine(async (m) => {
+      const inputs = [
+        "[]",
+        "null",
+        "1",
+        '"a"',
+        "{",
+        "{}",
+        '{"path": 1}',
+        '{"path": ["a"]}',
+        '{"path": "a"} x',
+        '{"path": "a", "path": "b", "x": 1}',
+        `{"path": ${"[".repeat(100_000)}${"]".repeat(100_000)}}`,
+        '{"path": "\\ud800"',
+        "{'path': 'a'}",
+        `{"path": "${"x".repeat(2_000_000)}`,
+        '{"__proto__": {"path": "src/a.txt"}}',
+        "\u0000",
+        "NaN",
+      ];
+      const plan = [
+        ...inputs.map((input, i) => ({ blocks: [{ tool: "read_file", input, id: `toolu_${i}` }] })),
+        { blocks: [{ text: "ok" }] },
+      ];
+      await withMessagesServer(plan, async (server) => {
+        const policy = m.write("policy.yaml", `version: 1\nmodel: {name: m, base_url: "${server.url}"}\n`);
+        const ran = await m.writ(["run", "--policy", policy, "go"], {
+          env: { ANTHROPIC_API_KEY: "k-12345678" },
+        });
+        assertEquals([ran.code, ran.stdout], [0, "ok\n"], ran.stderr);
+        const events = await soundLog(m);
+        assertEquals(eventsOf(events, "tool.started"), []);
+        assertEquals(eventsOf(events, "tool.completed").map((e) => e.data.ok), inputs.map(() => false));
+      });
+    });
+  });
+});
+
+describe("neighbours of h-mo-06: a denied command in other places", () => {
+  test("is never started", async () => {
+    await withMachine(async (m) => {
+      const curl = "curl http://127.0.0.1:9/";
+      const commands = [
+        `${"true && ".repeat(200)}${curl}`,
+        `${"true\n".repeat(200)}${curl}`,
+        `${"true | ".repeat(100)}${curl}`,
+        `{ ${"true; ".repeat(60)}${curl}; }`,
+        `( ( ( ${curl} ) ) )`,
+        `if true; then ${curl}; fi`,
+        `for i in 1 2; do ${curl}; done`,
+        `f() { ${curl}; }; f`,
+        `echo $(${curl})`,
+        `echo \`${curl}\``,
+        `cat <(${curl})`,
+        `true & ${curl} &`,
+        `! ${curl}`,
+        `time ${curl}`,
+        `A=1 B=2 ${curl}`,
+        `> out ${curl}`,
+        `command ${curl}`,
+        `env -i ${curl}`,
+        `nohup ${curl}`,
+        `cu""rl http://127.0.0.1:9/`,
+        `c\\url http://127.0.0.1:9/`,
+        `$'curl' http://127.0.0.1:9/`,
+        `/usr/bin/${curl}`,
+        `c=curl; $c http://127.0.0.1:9/`,
+        `eval "${curl}"`,
+        `bash -c '${curl}'`,
+        `echo http://127.0.0.1:9/ | xargs curl`,
+        `case a in a) ${curl};; esac`,
+        `cat <<E\n$(${curl})\nE`,
+        `true;${" ".repeat(5000)}${curl}`,
+        `# x\n${curl}`,
+        `\\\n${curl}`,
+      ];
+      m.write(
+        "replies.yaml",
+        JSON.stringify([...commands.map((command) => ({ call: { shell: { command } } })), { text: "done" }]),
+      );
+      const policy = m.write(
+        "policy.yaml",
+        `version: 1\nmodel: {provider: script, script: replies.yaml}\n${noBox}\npermissions: {default: allow, deny: ["shell(curl *)"], allow: [shell, "shell(true)", "shell(*)"]}\n`,
+      );
+      const ran = await m.writ(["run", "--policy", policy, "go"]);
+      const events = await soundLog(m);
+      const started = new Set(eventsOf(events, "tool.started").map((e) => e.data.call));
+      const asked = eventsOf(events, "permission.resolved");
+      assertEquals(asked.length, commands.length, ran.stderr);
+      assertEquals(asked.flatMap((e, i) => started.has(e.data.call) ? [commands[i]] : []), []);
+    });
+  });
+});
+
 /** Each text is a script of its own; the calls that run them. */
 function scripts(m: Machine, texts: readonly string[], more: object = {}) {
   return texts.map((text, i) => {
@@ -313,115 +481,6 @@ function scripts(m: Machine, texts: readonly string[], more: object = {}) {
     return { shell: { command: `bash c${i}.sh`, ...more } };
   });
 }
-
-/** A session that was recorded; what is done to its log; how the resume ends. */
-async function afterwards(change: (m: Machine, path: string) => void) {
-  return await withMachine(async (m) => {
-    m.write("repo/work.sh", "echo ran >> count\n");
-    const calls = [{ shell: { command: "bash work.sh" } }, { read_file: { path: "src/a.txt" } }];
-    await play(m, { policy: [noBox], calls, allow: ["shell(bash work.sh)", "read_file"] });
-    const id = m.ids()[0] ?? "";
-    const before = m.events(id);
-    change(m, m.logPath(id));
-    m.write("script.yaml", "- text: back\n");
-    const resumed = await m.writ(["run", "--policy", join(m.top, "policy.yaml"), "--resume", id, "again"]);
-    const ran = readFileSync(join(m.repo, "count"), "utf8");
-    const sound = resumed.code === 0 ? await soundLog(m, id) : [];
-    return { before, resumed, ran, sound, log: readFileSync(m.logPath(id), "utf8") };
-  });
-}
-
-describe("neighbours of h-sl-01: other torn tails", () => {
-  const tails: { readonly [what: string]: (whole: Buffer) => Buffer } = {
-    "the last line end alone": (whole) => whole.subarray(0, -1),
-    "half of the last line": (whole) => whole.subarray(0, -150),
-    "NUL behind the last line": (whole) => Buffer.concat([whole, Buffer.alloc(4096)]),
-    "NUL in the place of the last line": (whole) => {
-      const cut = whole.lastIndexOf("\n", whole.length - 2) + 1;
-      return Buffer.concat([whole.subarray(0, cut), Buffer.alloc(whole.length - cut)]);
-    },
-    "bytes of another file behind it": (whole) =>
-      Buffer.concat([whole, Buffer.from("\u007fELF\u0002 and more")]),
-    "half of a line once more": (whole) => Buffer.concat([whole, whole.subarray(0, 200)]),
-    "half of a character": (whole) =>
-      Buffer.concat([whole, Buffer.from('{"seq":99,"x":"汉').subarray(0, -1)]),
-    "a carriage return": (whole) => Buffer.concat([whole, Buffer.from("\r")]),
-  };
-  for (const [what, tear] of Object.entries(tails)) {
-    test(`${what}: kept aside and told, and the session goes on`, async () => {
-      let left: Buffer = Buffer.alloc(0);
-      const { before, resumed, sound, ran } = await afterwards((_, path) => {
-        left = tear(readFileSync(path));
-        writeFileSync(path, left);
-      });
-      assertEquals([resumed.code, resumed.stdout, ran], [0, "back\n", "ran\n"], resumed.stderr);
-      const [recovered] = eventsOf(sound, "session.recovered");
-      const kept = (recovered?.seq ?? 0) - 1;
-      assert(kept >= before.length - 1, `${kept} of ${before.length}`);
-      assertEquals(sound.slice(0, kept), before.slice(0, kept));
-      assertEquals(recovered?.data.bytes, left.length - left.lastIndexOf("\n") - 1);
-    });
-  }
-});
-
-describe("neighbours of h-sl-02: other damage before the tail", () => {
-  const lines = (change: (all: string[]) => string[]) => (whole: string) =>
-    change(whole.split("\n")).join("\n");
-  const damages: { readonly [what: string]: (whole: string) => string } = {
-    "an empty line": lines((all) => all.toSpliced(3, 0, "")),
-    "a line twice": lines((all) => all.toSpliced(3, 0, all[3] ?? "")),
-    "two lines exchanged": lines((all) => all.toSpliced(3, 2, all[4] ?? "", all[3] ?? "")),
-    "a line less": lines((all) => all.toSpliced(3, 1)),
-    "no first line": lines((all) => all.slice(1)),
-    "line ends of Windows": (whole) => whole.replaceAll("\n", "\r\n"),
-    "a byte-order mark": (whole) => `\ufeff${whole}`,
-    "another decision": (whole) => whole.replace('"decision":"allow"', '"decision":"deny" '),
-    "blanks": (whole) => whole.replace('"type":', '"type": '),
-    "the log twice": (whole) => whole + whole,
-    "a whole line of NUL at the end": (whole) => `${whole}${"\0".repeat(50)}\n`,
-  };
-  for (const [what, damage] of Object.entries(damages)) {
-    test(`${what}: refused with the line, and nothing is changed`, async () => {
-      let left = "";
-      const { resumed, log } = await afterwards((_, path) => {
-        left = damage(readFileSync(path, "utf8"));
-        writeFileSync(path, left);
-      });
-      assertEquals([resumed.code, resumed.stdout], [8, ""], resumed.stderr);
-      assertMatch(resumed.stderr, /log\.jsonl:\d+: /);
-      assertStringIncludes(resumed.stderr, "the session is not resumed");
-      assertEquals(log, left);
-    });
-  }
-});
-
-describe("neighbours of h-sl-03: logs that end elsewhere within a call", () => {
-  const ends = [
-    "model.completed",
-    "model.tool_call_requested",
-    "permission.requested",
-    "permission.resolved",
-    "user.message",
-    "context.built",
-  ];
-  for (const type of ends) {
-    test(`${type}: closed at the resume, nothing is run by itself`, async () => {
-      const { resumed, sound, ran } = await afterwards((m, path) => {
-        const all = readFileSync(path, "utf8").split("\n");
-        const at = all.findIndex((line) => line.includes(`"type":"${type}"`));
-        writeFileSync(path, all.slice(0, at + 1).map((line) => `${line}\n`).join(""));
-        rmSync(join(path, "../head.json"));
-        writeFileSync(join(m.repo, "count"), "before\n");
-      });
-      assertEquals([resumed.code, resumed.stdout, ran], [0, "back\n", "before\n"], resumed.stderr);
-      assertEquals(eventsOf(sound, "turn.completed").map((e) => e.data.stopReason), ["interrupted", "final"]);
-      assertEquals(
-        eventsOf(sound, "tool.interrupted").map((e) => e.data.started),
-        type === "user.message" || type === "context.built" ? [] : [false],
-      );
-    });
-  }
-});
 
 /** Processes whose current folder is this one. */
 function runningIn(folder: string): readonly string[] {
