@@ -109,7 +109,7 @@ function parseLine(line: string): Credential | string {
   if (unknown !== undefined) return `no role \`${unknown}\`; roles are ${roles.join(", ")}`;
   const hex = /^sha256:([0-9a-f]{64})$/.exec(hash)?.[1];
   if (hex === undefined) return `no hash of the token was found; expected ${lineWords}`;
-  let profiles: readonly string[] = [];
+  let profiles: Caller["profiles"] = "all";
   let sessions: "own" | "all" = "own";
   for (const word of more) {
     const [, key, value = ""] = /^(profiles|sessions)=(\S+)$/.exec(word) ?? [];

@@ -262,7 +262,7 @@ describe("a file of tokens", () => {
   const rows: readonly { readonly line: string; readonly expected: unknown }[] = [
     {
       line: `ci read,run sha256:${hash}`,
-      expected: [{ caller: { name: "ci", roles: ["read", "run"], profiles: [], sessions: "own" }, hash }],
+      expected: [{ caller: { name: "ci", roles: ["read", "run"], profiles: "all", sessions: "own" }, hash }],
     },
     {
       line: `ops admin,read sha256:${hash} profiles=a,b sessions=all`,

@@ -9,6 +9,7 @@ import { operations } from "../../src/http/operations.ts";
 import type { Rates } from "../../src/http/rate.ts";
 import { createStreams, type Streams, type StreamTimes } from "../../src/http/streams.ts";
 import { openTokens } from "../../src/http/tokens.ts";
+import type { SessionHost } from "../../src/server/host.ts";
 import { type FakeHost, fakeHost } from "./fake_host.ts";
 
 /** Secrets of the tokens that every face has, by what they may do. */
@@ -30,8 +31,8 @@ export type Sent = {
   readonly raw?: string;
 };
 
-export type Face = {
-  readonly host: FakeHost;
+export type Face<H extends SessionHost = FakeHost> = {
+  readonly host: H;
   readonly streams: Streams;
   readonly tokenFile: string;
   readonly faults: readonly unknown[];
@@ -50,7 +51,7 @@ export function tokenLines(): string {
     `${name} ${roles} sha256:${createHash("sha256").update(`${name}-secret`).digest("hex")}${more}`;
   return [
     "# name roles hash",
-    line("all", "read,run,approve,admin", " sessions=all profiles=a,b"),
+    line("all", "read,run,approve,admin", " sessions=all"),
     line("read", "read", " sessions=all"),
     line("run", "read,run"),
     line("approve", "read,approve", " sessions=all"),
@@ -60,20 +61,23 @@ export function tokenLines(): string {
   ].join("\n");
 }
 
-export function openFace(
-  how: {
-    readonly rates?: Rates;
-    readonly now?: () => number;
-    readonly times?: StreamTimes;
-    readonly document?: () => Promise<unknown>;
-    readonly ownOrigin?: boolean;
-    readonly origins?: readonly string[];
-  } = {},
-): Face {
+export type How = {
+  readonly rates?: Rates;
+  readonly now?: () => number;
+  readonly times?: StreamTimes;
+  readonly document?: () => Promise<unknown>;
+  readonly ownOrigin?: boolean;
+  readonly origins?: readonly string[];
+};
+
+export function openFace(how: How = {}): Face {
+  return faceOver(fakeHost(), how);
+}
+
+export function faceOver<H extends SessionHost>(host: H, how: How = {}): Face<H> {
   const folder = mkdtempSync(join(tmpdir(), "writ-http-"));
   const tokenFile = join(folder, "tokens");
   writeFileSync(tokenFile, tokenLines(), { mode: 0o600 });
-  const host = fakeHost();
   const tokens = openTokens(tokenFile, () => {});
   const now = how.now ?? (() => 0);
   const faults: unknown[] = [];
