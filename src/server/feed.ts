@@ -5,8 +5,8 @@ import { type Hub, maySee } from "./hub.ts";
 import { refuse, value } from "./outcome.ts";
 
 export function logReader(entry: Entry): LogReader {
-  // Known from here on, also where it was put away.
-  if (entry.lastSeq === 0) trackOf(entry);
+  // Also of one that is put away: nothing follows the end of a session.
+  const wasClosed = trackOf(entry).closed;
   return {
     lastSeq: () => entry.lastSeq,
     oldestSeq: () => 1,
@@ -15,7 +15,7 @@ export function logReader(entry: Entry): LogReader {
       entry.watchers.add(call);
       return () => void entry.watchers.delete(call);
     },
-    closed: () => entry.removed || entry.track?.closed === true,
+    closed: () => wasClosed || entry.removed || entry.track?.closed === true,
   };
 }
 

@@ -157,6 +157,10 @@ export async function beginSession(
     ...hub.model(),
   });
   if (!opened.ok) return { ok: false, refusal: notOpened(opened.problems) };
+  if (hub.draining) {
+    await opened.value.close();
+    return refuse("draining", "the server is going down", { retryAfter: 5 });
+  }
   const { id, logPath: path } = opened.value;
   const entry = newEntry({ id, path, served, cwd });
   made.entry = entry;

@@ -4,6 +4,7 @@ import { requestedFault } from "../agent/triggers.ts";
 import { runTurn } from "../agent/turn.ts";
 import type { EventData } from "../core/event.ts";
 import { chooseModel } from "../core/model_choice.ts";
+import { isWithin } from "../core/path.ts";
 import { messageOf } from "../core/thrown.ts";
 import { withChosenModel } from "../session/model.ts";
 import type { Session } from "../session/session.ts";
@@ -55,6 +56,10 @@ async function take(hub: Hub, entry: Entry, session: Session, asked: Asked): Pro
   const fault = await faultOf(session.agent, wanted);
   if (fault !== undefined) return fault;
   await settled(entry);
+  if (hub.draining) return refuse("draining", "the server is going down", { retryAfter: 5 });
+  if (entry.removed || trackOf(entry).closed) {
+    return refuse("session-closed", `the session \`${entry.id}\` is closed`);
+  }
   // Nothing waits between the decision and the event that takes the place.
   const decision = decideBusy(wanted.onBusy, loadOf(hub, entry, session));
   if (decision.kind === "refuse") return busyRefusal(hub, entry, decision.code);
@@ -103,8 +108,13 @@ function loadOf(hub: Hub, entry: Entry, { agent }: Session): Load {
     mostQueued: hub.mostQueued,
     turns: hub.busy.size,
     mostTurns: hub.policies.own().policy.server.maxConcurrentTurns,
-    workspaceBusy: [...hub.busy].some((other) => other !== entry && other.running?.root === root),
+    workspaceBusy: [...hub.busy].some((other) => other !== entry && isShared(root, other.running?.root)),
   };
+}
+
+// A folder and one inside it are written by both.
+function isShared(root: string, other: string | undefined): boolean {
+  return other !== undefined && (isWithin(root, other) || isWithin(other, root));
 }
 
 function busyRefusal(

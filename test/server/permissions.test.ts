@@ -184,3 +184,22 @@ describe("a question", () => {
     assertEquals(got(await host.listPermissions(other, { limit: 9 })).items, []);
   });
 });
+
+test("a question that a fork asks is answered at the session that it belongs to", async () => {
+  const skill =
+    `---\nname: side\ndescription: Works aside\ncontext: fork\nallowed-tools: write_file\n---\nWrite it.\n`;
+  site.put("home/.config/writ/skills/side/SKILL.md", skill);
+  const host = await site.open([write(1), reply("written"), reply("done")]);
+  const id = await newSession(host);
+  const { id: turn } = got(
+    await host.submitTurn(all, id, turnOf("go", { skill: { name: "side" } })),
+  ).value;
+  await reaches(host, id, turn, "waiting_permission");
+  const permission = await pending(host, id);
+  assertEquals([permission.session, permission.turn, permission.tool], [id, turn, "write_file"]);
+  const answered = got(await host.answerPermission(all, id, permission.id, yes)).value;
+  assertEquals([answered.status, answered.decision], ["resolved", "allow"]);
+  const end = await ended(host, id, turn);
+  assertEquals([end.status, end.denied], ["completed", []]);
+  assertEquals(site.events(id).some((e) => e.type === "fork.completed"), true);
+});
