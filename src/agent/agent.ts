@@ -88,7 +88,7 @@ export type PrefaceInput = {
 export type ForkLogs = {
   /** `tell` hears of each event when it is recorded, before anything follows from it. Throws LogFailure. */
   create(session: string, tell: (event: Event) => void): Promise<ForkLog>;
-  /** One that a crash left open; undefined when its log cannot be had. */
+  /** One that a crash left open; undefined when its log is lost. Throws LogFailure when it cannot be written now. */
   reopen(session: string): Promise<ForkLog | undefined>;
 };
 export type ForkLog = { readonly recorder: Recorder; close(): Promise<void> };

@@ -252,6 +252,8 @@ export async function closeForks(
       if (log?.recorder.state.turn.open === true) {
         await close(log, { stop: "interrupted", message: "the process ended within this turn" });
       }
+      // What the session says of its end must not outlive it: a sync of that end may have failed before.
+      await log?.recorder.sync();
       const end: ForkEnd = {
         skill,
         session,

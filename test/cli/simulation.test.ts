@@ -23,3 +23,12 @@ test(`a session in a world that fails holds, and the same seed gives the same by
 test("another seed is another world", async () => {
   assertNotEquals((await simulate(1)).fingerprint, (await simulate(2)).fingerprint);
 });
+
+// Worlds that once showed what no test did: the end of a fork that was said in the session before it was safe in the fork's own
+// log, and a fork that was given up because its disk could not be written for a moment.
+for (const seed of [100_479, 100_494]) {
+  test(`a fork that a failing disk leaves open is closed in its own log as well: world ${seed}`, async () => {
+    const { faults, logs } = await simulate(seed);
+    assertEquals([faults, [...logs.keys()].some((id) => id.endsWith("-f1"))], [[], true]);
+  });
+}

@@ -12,6 +12,7 @@ import { openSession } from "../../src/session/open.ts";
 import type { Session } from "../../src/session/session.ts";
 import type { Event } from "../../src/core/event.ts";
 import type { Args, ModelReply, ModelRequest } from "../../src/core/message.ts";
+import { isWithin } from "../../src/core/path.ts";
 import { canonicalJson } from "../../src/core/text.ts";
 import { fixedNetwork } from "../../src/runtime/network.ts";
 import { checkChain } from "../../src/store/chain.ts";
@@ -276,7 +277,7 @@ function withUsefulCall(random: Dice, reply: ModelReply, { tools }: ModelRequest
   };
 }
 
-function person({ of: { person: random }, clock, counts, disk }: World): Approver {
+function person({ of: { person: random }, clock, counts, disk, site }: World): Approver {
   return {
     async ask(approval, signal) {
       if (disk.ended) throw new Error("a question after the process had ended");
@@ -286,6 +287,11 @@ function person({ of: { person: random }, clock, counts, disk }: World): Approve
       } else clock.pass(random.below(60_000));
       signal.throwIfAborted();
       const by = { by: "user", actor: "user" } as const;
+      // The world ends at its folder: a yes would change the machine that this runs on.
+      const outside = approval.facts.subjects.some((subject) =>
+        subject.kind === "path" && !isWithin(subject.path.resolved ?? "/", site.top)
+      );
+      if (outside) return { allow: false, answer: { ...by, reason: "not out there" } };
       if (random.chance(0.4)) return { allow: false, answer: { ...by, reason: `no: ${allSecrets.shaped}` } };
       const { grant } = approval;
       return grant !== undefined && random.chance(0.3)
