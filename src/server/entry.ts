@@ -1,5 +1,5 @@
 // A session that the host knows: what is held of it in memory, loaded or put away.
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { replay } from "../agent/open.ts";
 import type { Approval } from "../agent/ports.ts";
 import type { Answer, Event, ServedFacts } from "../core/event.ts";
@@ -55,6 +55,8 @@ export type Entry = {
   state: SessionState | undefined;
   /** Of the forks that ran since it was loaded. */
   readonly forks: Map<string, Track>;
+  /** Bytes of the log when it was read for these. */
+  readBytes: number;
   lastSeq: number;
   live: Session | undefined;
   /** No turn ran since it was loaded. */
@@ -85,6 +87,7 @@ export function newEntry(
     track: undefined,
     state: undefined,
     forks: new Map(),
+    readBytes: 0,
     lastSeq,
     live: undefined,
     fresh: true,
@@ -116,15 +119,28 @@ export function wake(entry: Entry): void {
 
 /** What the log says of it, read where it is not known. */
 export function trackOf(entry: Entry): Track {
+  forgetOld(entry);
   return entry.track ?? readEntry(entry).track;
 }
 
+// Another process may have gone on with a session that is not loaded here.
+function forgetOld(entry: Entry): void {
+  if (entry.live !== undefined || entry.opening !== undefined || entry.track === undefined) return;
+  const { size = 0 } = statSync(entry.path, { throwIfNoEntry: false }) ?? {};
+  if (size === 0 || size === entry.readBytes) return;
+  entry.track = undefined;
+  entry.state = undefined;
+}
+
 export function stateOf(entry: Entry): SessionState {
+  forgetOld(entry);
   return entry.live?.agent.recorder.state ?? entry.state ?? readEntry(entry).state;
 }
 
 function readEntry(entry: Entry): { readonly track: Track; readonly state: SessionState } {
-  const events = eventsOf(entry);
+  const bytes = readFileSync(entry.path);
+  const { events } = checkChain(bytes);
+  entry.readBytes = bytes.length;
   const track = entry.track ?? followAll(events);
   const state = replay(events);
   entry.track = track;

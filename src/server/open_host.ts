@@ -7,7 +7,7 @@ import { sessionsFolder } from "../load/locate.ts";
 import { sandboxFault } from "../session/boxes.ts";
 import type { Host } from "../session/host.ts";
 import type { SessionOptions } from "../session/session.ts";
-import type { PolicyChoice } from "../session/settings.ts";
+import type { PolicyChoice, Settings } from "../session/settings.ts";
 import { drainOf } from "./drain.ts";
 import { explain, shownPolicy } from "./explain.ts";
 import { logReader, openFeed } from "./feed.ts";
@@ -111,19 +111,27 @@ function bind(hub: Hub, stop: () => void): SessionHost {
     draining: () => hub.draining,
     runningTurns: () => hub.busy.size,
     drain: ({ graceMs }) => drain(graceMs),
-    ready: () => readiness(hub),
+    ready: readinessOf(hub),
     figures: () => figures(hub),
   };
 }
 
-async function readiness(hub: Hub): Promise<Readiness> {
-  const settings = hub.policies.own();
+// Boxes are tried once for each policy: that starts programs, and probes come often.
+function readinessOf(hub: Hub): () => Promise<Readiness> {
+  let tried: { readonly settings: Settings; readonly fault: Promise<string | undefined> } | undefined;
+  return async () => {
+    const settings = hub.policies.own();
+    if (tried?.settings !== settings) tried = { settings, fault: sandboxFault(settings) };
+    return readiness(hub, settings, await tried.fault);
+  };
+}
+
+function readiness(hub: Hub, settings: Settings, sandbox: string | undefined): Readiness {
   const { lastError } = hub.policies.status();
-  const box = await sandboxFault(settings);
   const failed = {
     policy: lastError?.errors[0]?.message,
     store: storeFault(sessionsFolder(settings.surroundings, settings.policy.auditDir)),
-    sandbox: box,
+    sandbox,
   };
   const components = Object.fromEntries(
     Object.entries(failed).map(([name, error]) => [name, error === undefined ? "ok" : { error }] as const),

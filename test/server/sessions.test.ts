@@ -72,6 +72,18 @@ describe("sessions", () => {
     assertEquals({ title, labels, owner }, { title: "b", labels: { l: "1" }, owner: "app" });
   });
 
+  test("that another process has gone on with are shown as they are now", async () => {
+    const host = await site.open(replies);
+    const id = await newSession(host);
+    await says(host, id, "hi");
+    await host.drain({ graceMs: 0 });
+    const { lastSeq } = got(await host.getSession(all, id));
+    const next = await site.open(replies);
+    const turn = await says(next, id, "more");
+    assertEquals(got(await host.getSession(all, id)), got(await next.getSession(all, id)));
+    assertEquals(got(await host.getTurn(all, id, turn.id)).lastSeq! > lastSeq, true);
+  });
+
   test("that are removed are closed; purged ones are gone with their folder", async () => {
     const host = await site.open(replies);
     const [a, b] = [await newSession(host), await newSession(host)];
