@@ -1,6 +1,6 @@
 // The Anthropic Messages API through its SDK: one streamed request per reply. Nothing ambient reaches the SDK: no
 // variables, no profiles on disk, no redirects, no retries, no log, no telemetry.
-import type Anthropic from "@anthropic-ai/sdk";
+import type { BaseAnthropic } from "@anthropic-ai/sdk/client";
 import process from "node:process";
 import { type Model, ModelFailure, type ReplyListener } from "../agent/ports.ts";
 import type { ModelReply } from "../core/message.ts";
@@ -95,12 +95,12 @@ async function ask({ settings, key, encoded, on, signal, context }: Ask): Promis
 
 // The SDK reads one variable that no option replaces: the headers in ANTHROPIC_CUSTOM_HEADERS. It is out of sight while
 // the client is made, which takes no turn of the event loop.
-async function makeClient(settings: ModelSettings, key: string, watchdog: Watchdog): Promise<Anthropic> {
-  const { Anthropic } = await import("@anthropic-ai/sdk");
+async function makeClient(settings: ModelSettings, key: string, watchdog: Watchdog): Promise<BaseAnthropic> {
+  const { BaseAnthropic } = await import("./sdk.ts");
   const ambientHeaders = process.env.ANTHROPIC_CUSTOM_HEADERS;
   if (ambientHeaders !== undefined) delete process.env.ANTHROPIC_CUSTOM_HEADERS;
   try {
-    return new Anthropic({
+    return new BaseAnthropic({
       apiKey: key,
       authToken: null,
       credentials: null,
@@ -143,7 +143,7 @@ const withoutPlatform = {
 // `post` and not `messages.create`: that one warns about old models on the console, past the logger. The body is text
 // already, so that its bytes are ours.
 function post(
-  client: Anthropic,
+  client: BaseAnthropic,
   body: string,
   signal: AbortSignal,
 ): Promise<{ readonly data: AsyncIterable<unknown>; readonly response: Response }> {
