@@ -196,7 +196,12 @@ const table: { readonly [command: string]: How } = {
   "writ demo": { run: (m) => m.writ(["demo"]), says: "log verified: consistent" },
   "writ __sandbox": { why: "is how Writ starts itself; see sandbox.test.ts" },
   "bun scripts/bench/sandbox.ts": { why: "measures, which takes a quiet machine" },
-  "sh scripts/faults": { why: "takes minutes, and tools such as strace" },
+  ...Object.fromEntries(
+    ["", " kill", " disk", " clock", " fuzz", " pattern", " chaos", " simulation", " soak"].map((part) => [
+      `sh scripts/faults${part}`,
+      { why: "is the last step of the gate that runs this, or a part of it" },
+    ]),
+  ),
   "writ __scenario FILE": {
     run: (m) => m.writ(["__scenario", join(root, "test/golden/forced/scenario.yaml")]),
     says: '"session.started"',
@@ -240,6 +245,11 @@ describe("a command in the documents", () => {
 
   test("stands in the table only as long as it stands in a document", () => {
     assertEquals(Object.keys(table).filter((c) => !commands.includes(c) && !c.startsWith("writ help ")), []);
+  });
+
+  test("names a file of tests that there is", () => {
+    const named = [...textOf("SECURITY.md").matchAll(/\btest\/[\w/]+\.test\.ts\b/g)].map(([path]) => path);
+    assertEquals([named.length > 20, named.filter((path) => !existsSync(join(root, path)))], [true, []]);
   });
 
   test("names a verb and an option that there are, in messages of the program as well", async () => {
