@@ -76,10 +76,12 @@ function tell(feed: Feed, told: Told): void {
   for (const call of [...feed.watchers]) call();
 }
 
+/** Adds to one count of several. */
 export function count(counter: Map<string, number>, name: string, by = 1): void {
   counter.set(name, (counter.get(name) ?? 0) + by);
 }
 
+/** Whether a session is among those of the caller. */
 export function maySee(caller: Caller, entry: Entry): boolean {
   return !entry.removed && (caller.sessions === "all" || entry.served.owner === caller.name);
 }
@@ -146,6 +148,7 @@ export function recorded(
   return found.bodyHash === request.bodyHash ? found : "other-body";
 }
 
+/** Whether a request of that time still counts as carried out. */
 export function isFresh(atMs: number): boolean {
   return Date.now() - atMs <= dayMs;
 }

@@ -7,7 +7,7 @@ import type { Session } from "../session/session.ts";
 import { approverOf } from "./approver.ts";
 import { type Entry, settled, trackOf } from "./entry.ts";
 import type { Outcome, Refusal } from "./host.ts";
-import { hear, type Hub } from "./hub.ts";
+import { hear, type Hub, isFresh } from "./hub.ts";
 import { policyInvalid, refuse, value } from "./outcome.ts";
 
 /** The session, loaded; callers at the same time wait for the same one. Throws LogFailure. */
@@ -43,6 +43,7 @@ async function open(hub: Hub, entry: Entry): Promise<Outcome<Session>> {
   return value(opened.value);
 }
 
+/** Why a session was not opened, as callers are told. */
 export function notOpened(problems: readonly Problem[]): Refusal {
   const [first] = problems;
   if (first?.code === "session_busy" || first?.code === "log_taken") {
@@ -71,6 +72,7 @@ export async function makeRoom(hub: Hub): Promise<ReturnType<typeof refuse> | un
   });
 }
 
+/** Loaded, and nothing goes on in it. */
 export function isIdle(entry: Entry): boolean {
   return entry.live !== undefined && entry.running === undefined && entry.queue.length === 0 &&
     entry.held === 0;
@@ -91,6 +93,7 @@ export async function unload(entry: Entry): Promise<void> {
 
 /** Puts away what nobody has used for as long as the policy says. */
 export async function unloadIdle(hub: Hub, nowMs: number): Promise<void> {
+  for (const [id, { atMs }] of hub.made) if (!isFresh(atMs)) hub.made.delete(id);
   const { idleUnloadMs } = hub.policies.own().policy.server;
   const idle = [...hub.entries.values()].filter((e) => isIdle(e) && nowMs - e.usedMs >= idleUnloadMs);
   await Promise.allSettled(idle.map(unload));

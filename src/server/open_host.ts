@@ -19,14 +19,8 @@ import { policyInvalid, value } from "./outcome.ts";
 import { answerPermission, getPermission, listPermissions } from "./permissions.ts";
 import { openPolicies } from "./policies.ts";
 import { recover } from "./recovery.ts";
-import {
-  createSession,
-  forkSession,
-  listSessions,
-  messages,
-  removeSession,
-  updateSession,
-} from "./sessions.ts";
+import { createSession } from "./new_session.ts";
+import { forkSession, listSessions, messages, removeSession, updateSession } from "./sessions.ts";
 import { getSkill, listSkills, loadSkill, unloadSkill } from "./skills.ts";
 import { cancelTurn, getTurn, steerTurn, submitTurn } from "./turns.ts";
 import { sessionView } from "./view.ts";

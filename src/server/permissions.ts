@@ -19,6 +19,7 @@ import { inputHash, permissionView } from "./view.ts";
 /** How long an answer may take to be recorded. */
 const recordMs = 30_000;
 
+/** As `SessionHost` says. */
 export function listPermissions(
   hub: Hub,
   caller: Caller,
@@ -57,6 +58,7 @@ function viewsOf(entry: Entry): readonly PermissionView[] {
     .map(({ id, question }) => permissionView(entry, id, question, entry.pending.get(id)));
 }
 
+/** As `SessionHost` says. */
 export function getPermission(
   hub: Hub,
   caller: Caller,
@@ -121,10 +123,12 @@ async function settle(
   if (!view.ok) return view;
   const question = questionOf(entry, id);
   const pending = entry.pending.get(id);
+  const isOver = () => {
+    const now = questionOf(entry, id);
+    return now === undefined || !isOpen(now);
+  };
   if (question === undefined || pending === undefined || pending.answer !== undefined) {
-    await waitFor(entry, () => !isOpen(questionOf(entry, id) ?? { call: "" } as QuestionTrack), {
-      ms: recordMs,
-    });
+    await waitFor(entry, isOver, { ms: recordMs });
     return late(entry, id, answer);
   }
   if (answer.ifInputSha256 !== undefined && answer.ifInputSha256 !== inputHash(question)) {
@@ -146,13 +150,7 @@ async function settle(
     ...(reason === undefined ? {} : { reason }),
   };
   pending.settle();
-  await waitFor(
-    entry,
-    () => questionOf(entry, id) === undefined || !isOpen(questionOf(entry, id) as QuestionTrack),
-    {
-      ms: recordMs,
-    },
-  );
+  await waitFor(entry, isOver, { ms: recordMs });
   return viewOf(entry, id);
 }
 

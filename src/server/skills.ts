@@ -13,6 +13,7 @@ import { find, guarded, type Hub, once, recorded } from "./hub.ts";
 import { withLoaded } from "./loading.ts";
 import { lacksRole, refuse, value } from "./outcome.ts";
 
+/** As `SessionHost` says. */
 export async function listSkills(
   hub: Hub,
 ): Promise<Outcome<{ readonly items: readonly SkillView[]; readonly errors: readonly Problem[] }>> {
@@ -29,6 +30,7 @@ export async function listSkills(
   return value({ items, errors });
 }
 
+/** As `SessionHost` says. */
 export async function getSkill(
   hub: Hub,
   name: string,
@@ -148,6 +150,7 @@ function loadedAt(entry: Entry, seq: number): Outcome<LoadedSkill> {
   return value({ seq, loadedBytes, contextTokensAdded });
 }
 
+/** As `SessionHost` says. */
 export async function unloadSkill(
   hub: Hub,
   caller: Caller,

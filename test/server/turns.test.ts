@@ -85,6 +85,31 @@ describe("a turn", () => {
     assertEquals(begun, ["a", "d", "c"]);
   });
 
+  test("is one of twenty that are asked for at once, where none waits", async () => {
+    const host = await site.open(sleeps);
+    const id = await newSession(host);
+    const sent = await Promise.all(Array.from({ length: 20 }, () => host.submitTurn(all, id, turnOf("a"))));
+    const codes = sent.map(codeOf);
+    assertEquals([codes.filter((c) => c === "ok").length, codes.filter((c) => c === "session-busy").length], [
+      1,
+      19,
+    ]);
+  });
+
+  test("of a session that another process holds is refused, and neither log is touched", async () => {
+    const host = await site.open(quick);
+    const other = await site.open(quick);
+    const id = await newSession(host);
+    await says(host, id, "a");
+    // Made after the other one looked, so unknown to it.
+    assertEquals(codeOf(await other.submitTurn(all, id, turnOf("b"))), "session-not-found");
+    const third = await site.open(quick);
+    const log = site.log(id);
+    assertEquals(codeOf(await third.submitTurn(all, id, turnOf("b"))), "not-owner");
+    assertEquals(site.log(id), log);
+    assertEquals((await says(host, id, "c")).status, "completed");
+  });
+
   test("at most eight wait, and one that waits can be taken back", async () => {
     const host = await site.open(sleeps);
     const id = await newSession(host);
