@@ -34,7 +34,7 @@ const table: { readonly [layer: string]: Rule } = {
   http: {
     own: ["core", "disk", "load"],
     types: ["server"],
-    outside: ["node:", "hono", "valibot", "@valibot/to-json-schema", "prom-client"],
+    outside: ["node:", "hono", "valibot", "@valibot/to-json-schema"],
   },
   cli: {
     own: [

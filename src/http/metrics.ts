@@ -1,45 +1,47 @@
-// Figures of the host and of this face in the text format of Prometheus. Loaded only when somebody asks.
+// Figures of the host and of this face in the text format of Prometheus. No label holds text of a user.
 import process from "node:process";
 import type { Figure } from "../server/host.ts";
 import type { Service } from "./operation.ts";
 
-/** No label holds text of a user. */
-export async function metricsText(
-  { host, streams, version }: Service,
-): Promise<{ readonly type: string; readonly text: string }> {
-  const { Registry, Gauge, Counter } = await import("prom-client");
-  const registry = new Registry();
+export const metricsType = "text/plain; version=0.0.4; charset=utf-8";
+
+/** All figures as they are at this moment, each with its help and type. */
+export function metricsText({ host, streams, version }: Service): string {
   const own: readonly Figure[] = [
+    gauge("writ_build_info", "the version, as a label", 1, { version }),
+    gauge("writ_sse_streams", "streams of events that are open", streams.count()),
     {
-      name: "writ_build_info",
-      help: "The version, as a label.",
-      type: "gauge",
-      samples: [{ labels: { version }, value: 1 }],
-    },
-    {
-      name: "writ_sse_streams",
-      help: "Streams of events that are open.",
-      type: "gauge",
-      samples: [{ value: streams.count() }],
-    },
-    {
-      name: "writ_sse_lagged_total",
-      help: "Streams that were ended because they were not read.",
+      ...gauge(
+        "writ_sse_lagged_total",
+        "streams that were ended because they were not read",
+        streams.lagged(),
+      ),
       type: "counter",
-      samples: [{ value: streams.lagged() }],
     },
-    {
-      name: "process_resident_memory_bytes",
-      help: "Resident memory size in bytes.",
-      type: "gauge",
-      samples: [{ value: process.memoryUsage().rss }],
-    },
+    gauge("process_resident_memory_bytes", "resident memory size in bytes", process.memoryUsage().rss),
   ];
-  for (const { name, help, type, samples } of [...own, ...host.figures()]) {
-    const labelNames = [...new Set(samples.flatMap(({ labels = {} }) => Object.keys(labels)))];
-    const settings = { name, help, labelNames, registers: [registry] };
-    const metric = type === "counter" ? new Counter(settings) : new Gauge(settings);
-    for (const { labels = {}, value } of samples) metric.inc(labels, value);
-  }
-  return { type: registry.contentType, text: await registry.metrics() };
+  return [...own, ...host.figures()].map(figureText).join("");
+}
+
+function gauge(
+  name: string,
+  help: string,
+  value: number,
+  labels: { readonly [name: string]: string } = {},
+): Figure {
+  return { name, help, type: "gauge", samples: [{ labels, value }] };
+}
+
+function figureText({ name, help, type, samples }: Figure): string {
+  const lines = samples.map(({ labels = {}, value }) => {
+    const pairs = Object.entries(labels).map(([label, text]) =>
+      `${label}="${escaped(text).replace(/"/g, '\\"')}"`
+    );
+    return `${name}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}\n`;
+  });
+  return `# HELP ${name} ${escaped(help)}\n# TYPE ${name} ${type}\n${lines.join("")}`;
+}
+
+function escaped(text: string): string {
+  return text.replace(/\\/g, "\\\\").replace(/\n/g, "\\n");
 }

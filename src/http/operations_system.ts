@@ -1,5 +1,6 @@
 // Operations on the process itself: is it there, what is it, is it going down.
 import * as v from "valibot";
+import { metricsText, metricsType } from "./metrics.ts";
 import { type Operation, operation, postRate } from "./operation.ts";
 
 /** What `ready` of the host looks at. */
@@ -60,11 +61,14 @@ export const systemOperations: readonly Operation[] = [
     role: "read",
     answers: { 200: { about: "the text format of Prometheus", media: ["text/plain"] } },
     problems: [],
-    async run({ service }) {
-      const { metricsText } = await import("./metrics.ts");
-      const { type, text } = await metricsText(service);
-      return new Response(text, { headers: { "content-type": type, "cache-control": "no-store" } });
-    },
+    run: ({ service }) =>
+      new Response(metricsText(service), {
+        headers: {
+          "content-type": metricsType,
+          "cache-control": "no-store",
+          "x-content-type-options": "nosniff",
+        },
+      }),
   }),
   operation({
     id: "version",
