@@ -29,6 +29,8 @@ const unitTests = [
   "tools",
   "store",
   "session",
+  "server",
+  "http",
   "cli",
   "scripts",
 ]
