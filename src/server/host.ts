@@ -241,7 +241,7 @@ export type ExplainRequest = {
   readonly message?: string;
   readonly skill?: string;
   readonly tool?: { readonly name: string; readonly input: Args };
-  /** As in this session, at this moment; else as at the start of a new one. */
+  /** With its policy and in its workspace, as at the start of a session; else with those of the host. */
   readonly session?: string;
   readonly profile?: string;
 };

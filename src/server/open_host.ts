@@ -21,6 +21,7 @@ import { openPolicies } from "./policies.ts";
 import { recover } from "./recovery.ts";
 import { createSession } from "./new_session.ts";
 import { forkSession, listSessions, messages, removeSession, updateSession } from "./sessions.ts";
+import { beginWaiting } from "./run_turn.ts";
 import { getSkill, listSkills, loadSkill, unloadSkill } from "./skills.ts";
 import { cancelTurn, getTurn, steerTurn, submitTurn } from "./turns.ts";
 import { sessionView } from "./view.ts";
@@ -99,6 +100,8 @@ function bind(hub: Hub, stop: () => void): SessionHost {
     async reloadPolicy() {
       const reloaded = await hub.policies.reload();
       if (!reloaded.ok) return policyInvalid(reloaded.problems);
+      // There may be more room now.
+      if (!hub.draining) beginWaiting(hub);
       return value({ revision: hub.policies.own().policy.revision, ...reloaded.value });
     },
     explain: (caller, what) => explain(hub, caller, what),

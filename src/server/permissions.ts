@@ -104,11 +104,10 @@ export async function answerPermission(
   return await once(hub, request, before, async () => {
     const result = await settle(entry, id, caller, answer);
     const seq = result.ok ? result.value.seq : undefined;
-    if (request !== undefined && seq !== undefined) {
-      const recorder = entry.live?.agent.recorder;
-      recorder?.emit("request.done", { request, of: seq });
-      await recorder?.sync();
-    }
+    const recorder = entry.live?.agent.recorder;
+    if (request !== undefined && seq !== undefined) recorder?.emit("request.done", { request, of: seq });
+    // Nobody is told of an answer that a loss of power could take back.
+    if (seq !== undefined) await recorder?.sync();
     return result;
   });
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, test } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { checkChain } from "../../src/store/chain.ts";
@@ -16,6 +16,7 @@ import {
   makeHostSite,
   newSession,
   reaches,
+  running,
   says,
   turnOf,
 } from "./site.ts";
@@ -103,18 +104,6 @@ describe("a host that was ended in the middle", () => {
     assertEquals((await says(host, id, "more")).status, "completed");
   });
 });
-
-/** Commands that run now and hold this text. */
-function running(text: string): number {
-  if (!existsSync("/proc")) return 0;
-  return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid)).filter((pid) => {
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(text);
-    } catch {
-      return false;
-    }
-  }).length;
-}
 
 describe("going down", () => {
   test("ends sixteen turns and all that they started, and leaves every log closed", async () => {

@@ -1,5 +1,5 @@
 // A host on a folder of its own, with scripts in the place of models.
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { showProblem } from "../../src/core/problem.ts";
 import type { Event } from "../../src/core/event.ts";
@@ -105,4 +105,16 @@ export async function reaches(host: SessionHost, session: string, turn: string, 
 export async function says(host: SessionHost, session: string, input: string): Promise<TurnView> {
   const turn = got(await host.submitTurn(all, session, turnOf(input))).value;
   return await ended(host, session, turn.id);
+}
+
+/** Commands that run now and hold this text. */
+export function running(text: string): number {
+  if (!existsSync("/proc")) return 0;
+  return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid)).filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(text);
+    } catch {
+      return false;
+    }
+  }).length;
 }

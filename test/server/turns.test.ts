@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, test } from "bun:test";
 import { assert, assertEquals } from "@std/assert";
 import { join } from "node:path";
+import process from "node:process";
 import { calls, says as reply } from "../support/skill_session.ts";
 import {
   all,
@@ -12,6 +13,7 @@ import {
   newSession,
   policyText,
   reaches,
+  running,
   says,
   turnOf,
 } from "./site.ts";
@@ -127,12 +129,17 @@ describe("a turn", () => {
     assertEquals((await ended(host, id, first.id)).status, "cancelled");
   });
 
-  test("that is cancelled is cancelling until it has ended", async () => {
-    const host = await site.open(sleeps);
+  test("that is cancelled is cancelling until it has ended, and what it started is gone", async () => {
+    const seconds = `5${process.pid}`;
+    const host = await site.open([calls("shell", { command: `sleep ${seconds}` }), reply("never")]);
     const id = await newSession(host);
     const { id: turn } = got(await host.submitTurn(all, id, turnOf("a"))).value;
+    while (!site.events(id).some((e) => e.type === "tool.started")) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
     assertEquals(got(await host.cancelTurn(all, id, turn, {})).status, "cancelling");
     assertEquals((await ended(host, id, turn)).status, "cancelled");
+    assertEquals(running(seconds), 0);
     assertEquals(got(await host.cancelTurn(all, id, turn, {})).status, "cancelled");
     assertEquals(codeOf(await host.cancelTurn(all, id, "t_999", {})), "turn-not-found");
   });
