@@ -7,7 +7,13 @@ import { all, got, turnOf } from "./site.ts";
 const [machine = "", policy = "", kind = ""] = process.argv.slice(2);
 const replies = kind === "question"
   ? [calls("write_file", { path: "f.txt", content: "x\n" }), says("never")]
-  : [calls("shell", { command: "sleep 4" }), says("never")];
+  : kind === "tool"
+  ? [calls("shell", { command: "sleep 4" }), says("never")]
+  : [
+    ...Array.from({ length: 4 }, () => calls("shell", { command: "sleep 0.02" })),
+    says("done"),
+    says("again"),
+  ];
 const opened = await openHost({
   machine: JSON.parse(machine),
   choice: { policy: [policy] },
@@ -18,6 +24,7 @@ if (!opened.ok) throw new Error("the policy does not load");
 const host = opened.value;
 const key = { key: "key-0001", bodyHash: "h", scope: "app /turns" };
 const { id } = got(await host.createSession(all, {})).value;
+if (kind === "anywhere") console.log(JSON.stringify({ id, turn: "", queued: "" }));
 const turn = got(await host.submitTurn(all, id, turnOf("a"), key)).value;
 const queued = got(await host.submitTurn(all, id, turnOf("b", { onBusy: "queue" }))).value;
 const wanted = kind === "question" ? "permission.requested" : "tool.started";
@@ -28,4 +35,4 @@ const look = async () => {
     console.log(JSON.stringify({ id, turn: turn.id, queued: queued.id }));
   } else setTimeout(look, 10);
 };
-await look();
+if (kind !== "anywhere") await look();

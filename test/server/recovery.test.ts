@@ -28,7 +28,7 @@ afterEach(() => site.close());
 type Crashed = { readonly id: string; readonly turn: string; readonly queued: string };
 
 /** Runs a host in a process of its own, and ends that at once when it has come to its middle. */
-async function crash(kind: "tool" | "question"): Promise<Crashed> {
+async function crash(kind: "tool" | "question" | "anywhere", afterMs = 0): Promise<Crashed> {
   const script = join(root, "test/server/crashing_host.ts");
   const args = [JSON.stringify(site.context.host), join(site.top, "policy.yaml"), kind];
   const deno = process.versions["deno"] !== undefined;
@@ -55,15 +55,16 @@ async function crash(kind: "tool" | "question"): Promise<Crashed> {
       out += data;
       if (out.includes("\n")) resolve(out);
     });
-    child.on("exit", () => reject(new Error(`it ended by itself: ${errors}`)));
+    child.once("exit", () => reject(new Error(`it ended by itself: ${errors}`)));
   });
+  await new Promise((resolve) => setTimeout(resolve, afterMs));
   const gone = new Promise((resolve) => child.on("close", resolve));
   child.kill("SIGKILL");
   await gone;
   return JSON.parse(line) as Crashed;
 }
 
-const replies = [reply("on")];
+const replies = [reply("on"), reply("more")];
 
 describe("a host that was ended in the middle", () => {
   test("of a tool records that, closes the turn, and drops what waited; nothing is run again", async () => {
@@ -103,6 +104,34 @@ describe("a host that was ended in the middle", () => {
     assertEquals(codeOf(await host.answerPermission(all, id, question.id, answer)), "permission-expired");
     assertEquals((await says(host, id, "more")).status, "completed");
   });
+});
+
+describe("a host that was ended at any moment", () => {
+  for (const afterMs of [0, 15, 40, 70, 110, 160, 250]) {
+    test(`${afterMs} ms after it was asked: nothing is stuck, and the request is carried out once`, async () => {
+      const { id } = await crash("anywhere", afterMs);
+      const host = await site.open(replies);
+      const key = { key: "key-0001", bodyHash: "h", scope: "app /turns" };
+      const again = got(await host.submitTurn(all, id, turnOf("a"), key));
+      await ended(host, id, again.value.id);
+      assertEquals(got(await host.submitTurn(all, id, turnOf("a"), key)).replayed, true);
+      assertEquals((await says(host, id, "more")).status, "completed");
+      const events = site.events(id);
+      assertEquals(
+        events.filter((e) => e.type === "user.message" && e.data.content === "a").length <= 1,
+        true,
+      );
+      assertEquals(
+        events.filter((e) => e.type === "turn.submitted" && e.data.request !== undefined).length,
+        1,
+      );
+      const { damage, events: sound } = checkChain(Buffer.from(site.log(id)));
+      assertEquals([damage, sound.length], [undefined, events.length]);
+      const of = (type: string) => events.filter((e) => e.type === type).length;
+      assertEquals(of("turn.submitted"), of("user.message") + of("turn.dropped"));
+      assertEquals(of("user.message"), of("turn.completed"));
+    });
+  }
 });
 
 describe("going down", () => {
