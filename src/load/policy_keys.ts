@@ -9,6 +9,7 @@ export const notInThisVersion: readonly KeyPattern[] = [
   { path: "model.provider", when: (value) => value === "replay" },
   { path: "model.cassette" },
   { path: "output" },
+  { path: "server.inspector", when: (value) => value === true },
 ];
 
 /** What a project policy may set; whole subtrees. */

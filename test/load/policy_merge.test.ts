@@ -205,7 +205,7 @@ describe("mergePolicy()", () => {
         ],
         [
           "user",
-          "server: {hosts: [w.example], origins: ['https://t.example'], allow_remote: true, inspector: true, profiles: {b: ~/b.yaml}}",
+          "server: {hosts: [w.example], origins: ['https://t.example'], allow_remote: true, inspector: false, profiles: {b: ~/b.yaml}}",
         ],
         ["user", "server: {drain_grace: 5s, max_sessions: 3, max_concurrent_turns: 2, idle_unload: 1m}"],
       ],
@@ -216,7 +216,7 @@ describe("mergePolicy()", () => {
         allowRemote: true,
         hosts: ["w.example"],
         origins: ["https://t.example"],
-        inspector: true,
+        inspector: false,
         drainGraceMs: 5000,
         maxSessions: 3,
         maxConcurrentTurns: 2,

@@ -27,7 +27,7 @@ type ServeOptions = PolicyOptions & {
 export const serve: CommandModule = {
   define(command, context, done) {
     withPolicyOptions(command)
-      .description("serve the HTTP API, and with server.inspector its pages")
+      .description("serve the HTTP API")
       .option("--listen <address>", "`unix:PATH` or `ADDRESS:PORT`, in the place of server.listen")
       .option("--script <file>", "replies from this file instead of a model")
       .option("--parent-pid <pid>", "go down when this process has ended")
