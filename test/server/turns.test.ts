@@ -302,3 +302,40 @@ test("reaches() sees a status on its way", async () => {
   const turn = got(await host.submitTurn(all, id, turnOf("a"))).value;
   assertEquals((await reaches(host, id, turn.id, "completed")).status, "completed");
 });
+
+test("a turn that runs keeps the policy that it began with; the next one has the new", async () => {
+  const host = await site.open(quick);
+  const id = await newSession(host);
+  const turn = got(await host.submitTurn(all, id, turnOf("a"))).value;
+  site.put("policy.yaml", policyText("limits: {iterations: 1}"));
+  got(await host.reloadPolicy());
+  assertEquals((await ended(host, id, turn.id)).status, "completed");
+  const next = await says(host, id, "b");
+  const changed = site.events(id).filter((e) => e.type === "policy.changed").map((e) => e.seq);
+  assertEquals(changed.map((seq) => seq > turn.firstSeq! && seq < next.firstSeq!), [true]);
+  assertEquals(changed.map((seq) => seq > firstOf(id, "turn.completed")), [true]);
+});
+
+/** Seq of the first event of a type. */
+function firstOf(id: string, type: string): number {
+  return site.events(id).find((e) => e.type === type)?.seq ?? 0;
+}
+
+test("a model is chosen for a session or for one turn, and only among those that there are", async () => {
+  const model = `model: {provider: script, name: big, choices: {small: {name: little}}}`;
+  site.put("policy.yaml", policyText().replace("model: {provider: script}", model));
+  const host = await site.open([reply("1"), reply("2"), reply("3")]);
+  const id = await newSession(host);
+  const modelOf = async () => got(await host.getSession(all, id)).model;
+  const seen = [await modelOf()];
+  const turn = got(await host.submitTurn(all, id, turnOf("a", { model: "small" }))).value;
+  await ended(host, id, turn.id);
+  seen.push(await modelOf());
+  await says(host, id, "b");
+  seen.push(await modelOf());
+  assertEquals(seen, ["big", "little", "big"]);
+  const small = await newSession(host, all, { model: "small" });
+  await says(host, small, "c");
+  assertEquals(got(await host.getSession(all, small)).model, "little");
+  assertEquals(codeOf(await host.createSession(all, { model: "none" })), "policy-forbids");
+});
