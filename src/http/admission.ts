@@ -50,3 +50,31 @@ export function authenticate(headers: Headers, tokens: Tokens): Credential | Occ
 function shown(value: string): string {
   return value.replace(/[^\x20-\x7e]/g, "?").slice(0, 100);
 }
+
+/** What a browser must be told before a page of this origin may read the answer; nothing for origins that are not listed. */
+export function sharedWith(headers: Headers, { origins }: Gatekeeper): { readonly [name: string]: string } {
+  const origin = headers.get("origin");
+  if (origin === null || !origins.includes(origin)) return {};
+  return {
+    "access-control-allow-origin": origin,
+    "access-control-expose-headers": "etag, idempotency-replayed, link, location, retry-after, x-request-id",
+    vary: "origin",
+  };
+}
+
+/** The answer to a browser that asks first whether a page of a listed origin may call; it has no token to show. */
+export function preflight(request: Request, keeper: Gatekeeper): Response | undefined {
+  const shared = sharedWith(request.headers, keeper);
+  const asks = request.method === "OPTIONS" && request.headers.has("access-control-request-method");
+  if (!asks || Object.keys(shared).length === 0) return undefined;
+  return new Response(null, {
+    status: 204,
+    headers: {
+      ...shared,
+      "access-control-allow-methods": "GET, POST, PATCH, DELETE",
+      "access-control-allow-headers":
+        "authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id, prefer, x-request-id",
+      "access-control-max-age": "600",
+    },
+  });
+}

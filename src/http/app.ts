@@ -1,7 +1,7 @@
 // One request from the first check to the answer. Routes come from the table of operations; the order of the checks is here.
 import { randomUUID } from "node:crypto";
 import { type Context, Hono } from "hono";
-import { authenticate, type Gatekeeper, refusedAtDoor } from "./admission.ts";
+import { authenticate, type Gatekeeper, preflight, refusedAtDoor, sharedWith } from "./admission.ts";
 import { bodyOf, checkRequest } from "./check_request.ts";
 import type { Answer, Call, Operation, Service } from "./operation.ts";
 import { type Occurrence, problemResponse } from "./problem.ts";
@@ -29,9 +29,9 @@ export function createApp(surface: Surface): (request: Request) => Promise<Respo
   }
   app.notFound(({ req }) => noRoute(operations, req.method, req.path, idOf(req.raw)));
   app.onError((error, { req }) => fault(surface, error, idOf(req.raw)));
-  return async (request) => {
-    ids.set(request, requestIdOf(request.headers));
-    const refused = refusedAtDoor(request.headers, keeper) ?? authenticated(surface, open, request);
+  const answer = async (request: Request): Promise<Response> => {
+    const refused = refusedAtDoor(request.headers, keeper) ?? preflight(request, keeper) ??
+      authenticated(surface, open, request);
     if (refused instanceof Response) return refused;
     if (refused !== undefined) return problemResponse(refused, idOf(request));
     // The router would run the whole GET for it, streams too, and throw the body away.
@@ -43,6 +43,14 @@ export function createApp(surface: Surface): (request: Request) => Promise<Respo
     } catch (error) {
       return fault(surface, error, idOf(request));
     }
+  };
+  return async (request) => {
+    ids.set(request, requestIdOf(request.headers));
+    const response = await answer(request);
+    for (const [name, value] of Object.entries(sharedWith(request.headers, keeper))) {
+      response.headers.set(name, value);
+    }
+    return response;
   };
 }
 

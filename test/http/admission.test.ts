@@ -136,8 +136,27 @@ describe("origins", () => {
     test(`${origin} with ${listed.join() || "none listed"}${own ? " and pages of its own" : ""}: ${status}`, () =>
       withFace(async (face) => {
         const response = await face.send("GET", "/v1/version", { headers: { origin } });
-        assertEquals([response.status, response.headers.get("access-control-allow-origin")], [status, null]);
+        const shared = response.headers.get("access-control-allow-origin");
+        assertEquals([response.status, shared], [status, listed.includes(origin) ? origin : null]);
       }, { origins: listed, ownOrigin: own }));
+  }
+
+  const ask = { "access-control-request-method": "POST", "access-control-request-headers": "authorization" };
+  const asked: readonly { readonly origin: string; readonly status: number }[] = [
+    { origin: "https://t.example", status: 204 },
+    { origin: "https://evil.example", status: 403 },
+  ];
+  for (const { origin, status } of asked) {
+    test(`a browser that asks first for ${origin}: ${status}`, () =>
+      withFace(async (face) => {
+        const response = await face.send("OPTIONS", "/v1/sessions", {
+          token: null,
+          headers: { origin, ...ask },
+        });
+        const allowed = response.headers.get("access-control-allow-headers")?.split(", ") ?? [];
+        assertEquals([response.status, allowed.includes("authorization")], [status, status === 204]);
+        assertEquals(face.host.calls, []);
+      }, { origins: ["https://t.example"] }));
   }
 });
 
