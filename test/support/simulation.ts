@@ -2,7 +2,7 @@
 // a clock that jumps, a person who answers as he likes or not at all. The same seed gives the same log, byte by byte.
 import type { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Agent } from "../../src/agent/agent.ts";
 import { replay } from "../../src/agent/open.ts";
 import { type Approver, type Clock, type Model, ModelFailure } from "../../src/agent/ports.ts";
@@ -152,7 +152,8 @@ async function live(world: World, fates: DiskFates): Promise<Session | undefined
         session,
         platform: "any",
         actor: "user",
-        aliases: [{ value: site.top, as: "/world" }],
+        // Where a rule just does not meet a path, one part of it is named by itself.
+        aliases: [{ value: site.top, as: "/world" }, { value: basename(site.top), as: "world" }],
       },
     });
   } catch (error) {
