@@ -61,8 +61,13 @@ let failed = 0;
 for (const [name, part] of Object.entries(parts)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   for await (const finding of part(options)) {
-    if ("skipped" in finding) {
-      console.log(`skip ${name}: ${finding.name}: ${finding.skipped}`);
+    const skipped = "skipped" in finding
+      ? finding.skipped
+      : finding.tried === 0
+      ? "no time was left"
+      : undefined;
+    if ("skipped" in finding || skipped !== undefined) {
+      console.log(`skip ${name}: ${finding.name}: ${skipped}`);
       continue;
     }
     const ok = finding.faults.length === 0;

@@ -9,6 +9,9 @@ const policy = `version: 1
 model: {provider: script}
 skills: {forced: [{skill: commit, when: session}]}
 `;
+const name = "turns in one process";
+/** Below which two halves of them say nothing of a slope. */
+const fewestSessions = 8;
 /** Two halves of a run may differ by so much: what is collected is not collected at once. */
 const mostGrowthMb = 48;
 
@@ -36,6 +39,10 @@ export async function* soakFaults({ nightly, until }: FaultOptions): AsyncIterab
   } finally {
     site.remove();
   }
+  if (held.length < fewestSessions) {
+    yield { name, skipped: `no time for the ${fewestSessions} sessions that show a slope` };
+    return;
+  }
   // The first sessions bring in what stays.
   const settled = held.slice(Math.floor(held.length / 4));
   const half = Math.floor(settled.length / 2);
@@ -58,7 +65,7 @@ export async function* soakFaults({ nightly, until }: FaultOptions): AsyncIterab
   const note = `memory ${grown.mb >= 0 ? "+" : ""}${grown.mb} MB from one half to the other, ${
     Math.round(second?.mb ?? 0)
   } MB at least; ${second?.files} files open`;
-  yield { name: "turns in one process", tried: done, faults, note };
+  yield { name, tried: done, faults, note };
 }
 
 type Held = { readonly mb: number; readonly files: number; readonly timers: number };
