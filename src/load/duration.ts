@@ -18,6 +18,13 @@ export function parseDuration(text: string): number | undefined {
   return ms > 0 && ms <= longestMs ? ms : undefined;
 }
 
+/** Milliseconds of a text that the schema let through; throws for any other, since a duration of zero would be silent and wrong. */
+export function milliseconds(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw new Error(`duration ${text} passed the schema`);
+  return ms;
+}
+
 /** The shortest text that parseDuration reads back as the same number. */
 export function showDuration(ms: number): string {
   const units: readonly (readonly [string, number])[] = [["h", 3_600_000], ["m", 60_000], ["s", 1000], [

@@ -5,7 +5,7 @@ import type { ListedTool, McpServer, ServerValue, ServerValues } from "../core/m
 import { redactText } from "../core/redact.ts";
 import { type Position, showPosition } from "../core/problem.ts";
 import { showFound, showPath } from "./check_value.ts";
-import { parseDuration } from "./duration.ts";
+import { milliseconds } from "./duration.ts";
 import { resolvePath } from "./locate.ts";
 import type { PolicyFile } from "./policy_file.ts";
 import type { PolicyData } from "./policy_schema.ts";
@@ -68,8 +68,8 @@ function compileServer(name: string, entry: Entry, file: PolicyFile, home: strin
     tools: listedTools(entry, (path) => file.at([...base, "tools", ...path])),
     ...(entry.box === undefined ? {} : { box: entry.box }),
     required: entry.required ?? false,
-    startMs: parseDuration(entry.timeout ?? "10s") ?? 0,
-    callMs: parseDuration(entry.call_timeout ?? "2m") ?? 0,
+    startMs: milliseconds(entry.timeout ?? "10s"),
+    callMs: milliseconds(entry.call_timeout ?? "2m"),
   };
 }
 

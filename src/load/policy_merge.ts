@@ -9,7 +9,7 @@ import { protectedEntries, type ProtectedFacts } from "../core/protected.ts";
 import { isWithin } from "../core/path.ts";
 import type { Pattern } from "../core/text.ts";
 import { builtins, enableableTools } from "../core/tool_names.ts";
-import { parseDuration, showDuration } from "./duration.ts";
+import { milliseconds, showDuration } from "./duration.ts";
 import { realOr, resolvePath } from "./locate.ts";
 import { lazyPattern } from "./pattern.ts";
 import { mergeAudit } from "./policy_audit.ts";
@@ -151,12 +151,6 @@ export function policyRevision(
     hash.update(`${JSON.stringify([layer, path, bytes.length])}\n`).update(bytes);
   }
   return hash.digest("hex");
-}
-
-function milliseconds(text: string): number {
-  const ms = parseDuration(text);
-  if (ms === undefined) throw new Error(`duration ${text} passed the schema`);
-  return ms;
 }
 
 function mergeModel(settings: Settings, home: string): ModelSettings {

@@ -1,7 +1,7 @@
 // The keys of `server` → what `writ serve` opens, and to whom.
 import type { ServerSettings } from "../core/policy.ts";
 import type { Position } from "../core/problem.ts";
-import { parseDuration } from "./duration.ts";
+import { milliseconds } from "./duration.ts";
 import { resolvePath } from "./locate.ts";
 import { firstOf, mapOf, perLayer, placedPath, type Settings } from "./policy_settings.ts";
 
@@ -83,8 +83,4 @@ function wrongOrigin(settings: Settings, origin: string, at: Position | undefine
     expected: "an origin as a browser sends it, such as `https://tools.example` or `http://localhost:5173`",
     ...(at === undefined ? {} : { at }),
   });
-}
-
-function milliseconds(written: string): number {
-  return parseDuration(written) ?? 0;
 }

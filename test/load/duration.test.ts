@@ -1,7 +1,13 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { describe, test } from "bun:test";
 import fc from "fast-check";
-import { parseDuration, parseRetention, parseSize, showDuration } from "../../src/load/duration.ts";
+import {
+  milliseconds,
+  parseDuration,
+  parseRetention,
+  parseSize,
+  showDuration,
+} from "../../src/load/duration.ts";
 
 describe("parseDuration()", () => {
   const rows: readonly (readonly [string, number | undefined])[] = [
@@ -31,6 +37,13 @@ describe("parseDuration()", () => {
       assertEquals(parseDuration(showDuration(ms)), ms);
     }));
   });
+});
+
+test("milliseconds() is never zero: what is no duration is a fault of the schema", () => {
+  assertEquals(milliseconds("15m"), 900_000);
+  for (const text of ["0s", "25d", "soon"]) {
+    assertThrows(() => milliseconds(text), Error, `duration ${text} passed the schema`);
+  }
 });
 
 test("parseSize()", () => {
